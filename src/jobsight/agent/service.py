@@ -1,0 +1,124 @@
+"""The resident agent: what is due is run, what was run is handed to every sink."""
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+
+from jobsight import catalogue
+from jobsight.agent.runner import Runner
+from jobsight.agent.schedule import Schedule
+from jobsight.clock import Clock
+from jobsight.collect.agent import Tally
+from jobsight.host import Host
+from jobsight.schema.message import Message, Origin, Status
+from jobsight.settings import Destination, Settings
+from jobsight.ship.sink import Place, Sink
+
+
+def origin(settings: Settings, host: Host) -> Origin:
+    """Who the messages are from. A machine without a boot id still needs its boots told apart."""
+    return Origin(settings.cluster, settings.node or host.node(), host.boot() or "unknown")
+
+
+def open_sinks(settings: Settings, host: Host, clock: Clock) -> list[Sink]:
+    """The destinations; standard output if none is set."""
+    place = Place(settings.node or host.node(), settings.spool, clock, host.keep(Tally))
+    chosen = settings.sinks or (Destination("stdout", catalogue.sink("stdout").Options()),)
+    return [catalogue.sink(name).open_sink(options, place) for name, options in chosen]
+
+
+class Agent:
+    """One life of the agent with one set of settings."""
+
+    def __init__(self, settings: Settings, host: Host, clock: Clock, sinks: list[Sink]) -> None:
+        self._plans = {plan.name: plan for plan in settings.collect if plan.enabled}
+        self._collectors = {name: catalogue.collector(name) for name in self._plans}
+        self._runner = Runner(host, origin(settings, host), clock)
+        self._tally = host.keep(Tally)
+        self._clock = clock
+        self._sinks = sinks
+        self._state: dict[str, Status] = {}
+        self.schedule = Schedule({name: plan.every for name, plan in self._plans.items()}, clock.wall())
+
+    def step(self) -> None:
+        """Run what is due now."""
+        for name in self.schedule.due(self._clock.wall()):
+            plan = self._plans[name]
+            message = self._runner.run(self._collectors[name], plan.options, plan.deadline, plan.every)
+            if message is not None:
+                self._hand_over(message)
+
+    def _hand_over(self, message: Message) -> None:
+        self._tally.messages += 1
+        self._tally.failed += message.status in (Status.FAILED, Status.LATE)
+        self._log_change(message)
+        for sink in self._sinks:
+            try:
+                sink.send(message)
+            except OSError as error:
+                self._tally.dropped += 1
+                print(f"jobsight: {message.collector}: lost a message: {error}", file=sys.stderr, flush=True)
+
+    def _log_change(self, message: Message) -> None:
+        """A collector that starts or stops failing is worth one line; one that goes on failing is not."""
+        before = self._state.get(message.collector, Status.OK)
+        self._state[message.collector] = message.status
+        bad = message.status in (Status.FAILED, Status.LATE)
+        if bad and message.status != before:
+            print(f"jobsight: {message.collector}: {message.status}: {message.error}", file=sys.stderr, flush=True)
+        elif before in (Status.FAILED, Status.LATE) and not bad:
+            print(f"jobsight: {message.collector}: works again", file=sys.stderr, flush=True)
+
+
+class Signals:
+    """SIGTERM and SIGINT stop, SIGHUP reloads; waiting is cut short by any of them."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self.reload = False
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGHUP, self._on_reload)
+
+    def wait(self, seconds: float) -> None:
+        if not (self.stop or self.reload):
+            ready, _, _ = select.select([self._read], [], [], seconds)
+            if ready:
+                os.read(self._read, 1024)
+
+    def _on_stop(self, *_: object) -> None:
+        self.stop = True
+
+    def _on_reload(self, *_: object) -> None:
+        self.reload = True
+
+
+def serve(load: Callable[[], Settings], root: str, clock: Clock, signals: Signals) -> None:
+    """Sample until told to stop. A reload with bad settings keeps the old ones and says so."""
+    settings = load()
+    while not signals.stop:
+        host = Host(root)
+        sinks = open_sinks(settings, host, clock)
+        agent = Agent(settings, host, clock, sinks)
+        while not (signals.stop or signals.reload):
+            agent.step()
+            signals.wait(agent.schedule.wait(clock.wall()))
+        for sink in sinks:
+            sink.close()
+        if signals.reload:
+            signals.reload = False
+            settings = _reload(load, settings)
+
+
+def _reload(load: Callable[[], Settings], current: Settings) -> Settings:
+    try:
+        fresh = load()
+    except (ValueError, OSError) as error:
+        print(f"jobsight: settings not reloaded: {error}", file=sys.stderr, flush=True)
+        return current
+    print("jobsight: settings reloaded", file=sys.stderr, flush=True)
+    return fresh

@@ -1,0 +1,88 @@
+"""How much counters grew: over resets, and between two samples of a node's processes.
+
+A process's CPU time does not vanish with it: the parent that waits for it inherits it, what the child used since
+the last sample included. So what a dead child had is taken off its heir's gain, wherever in the tree the heir is
+and whichever job it belongs to. Parts then add up to the whole, and a shell never shows its children's hours as a
+peak of its own.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+
+def growth(totals: Iterable[float]) -> float:
+    """Sum of increases; a drop means the source restarted from zero."""
+    return sum(after - before if after >= before else after for before, after in pairwise(totals))
+
+
+class Ident(NamedTuple):
+    """A process on one boot of one node."""
+
+    pid: int
+    started: float
+
+
+class Total(NamedTuple):
+    """What a process had used at one instant."""
+
+    parent: int
+    cpu: float
+    children: float
+    read: int | None
+    written: int | None
+
+
+class Gain(NamedTuple):
+    """What a process, with the children it waited for, used between two instants."""
+
+    cpu: float
+    read: int | None
+    written: int | None
+
+
+def gains(before: dict[Ident, Total], after: dict[Ident, Total]) -> dict[Ident, Gain]:
+    """What each process of `after` used since `before`."""
+    inherited = _inherited(before, after)
+    return {
+        ident: _gain(before.get(ident, _NOTHING), total, inherited.get(ident, []))
+        for ident, total in after.items()
+    }
+
+
+_NOTHING = Total(0, 0.0, 0.0, 0, 0)
+
+
+def _gain(before: Total, after: Total, inherited: list[Total]) -> Gain:
+    owed = sum(dead.cpu + dead.children for dead in inherited)
+    from_children = after.children - before.children
+    # A parent that ignores its children inherits nothing from them. Ticks are rounded once for each child.
+    took = from_children + 0.02 * (1 + len(inherited)) >= owed
+    return Gain(
+        cpu=max(0.0, after.cpu - before.cpu) + max(0.0, from_children - owed),
+        read=_bytes(before.read, after.read, [dead.read or 0 for dead in inherited] if took else []),
+        written=_bytes(before.written, after.written, [dead.written or 0 for dead in inherited] if took else []),
+    )
+
+
+def _bytes(before: int | None, after: int | None, inherited: list[int]) -> int | None:
+    if after is None:
+        return None
+    return max(0, after - (before or 0) - sum(inherited))
+
+
+def _inherited(before: dict[Ident, Total], after: dict[Ident, Total]) -> dict[Ident, list[Total]]:
+    """The dead of each heir: its nearest ancestor that lived on."""
+    by_pid = {ident.pid: ident for ident in before}
+    found: dict[Ident, list[Total]] = defaultdict(list)
+    for ident in before.keys() - after.keys():
+        heir = by_pid.get(before[ident].parent)
+        # Pids of one instant form a tree, but what we were sent may be anything: never walk in a circle.
+        for _ in range(len(before)):
+            if heir is None or heir in after:
+                break
+            heir = by_pid.get(before[heir].parent)
+        if heir is not None and heir in after:
+            found[heir].append(before[ident])
+    return found

@@ -1,0 +1,92 @@
+"""Connects the ledger with the embedded store: what to remember at the start, what to hand over after a batch."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from jobsight import catalogue
+from jobsight.analyse.job import Job
+from jobsight.analyse.ledger import Ledger
+from jobsight.analyse.usage import Usage
+from jobsight.ingest.accept import Accepted
+from jobsight.schema.message import Status
+from jobsight.schema.record import fields_of
+from jobsight.store.embedded import Embedded
+from jobsight.store.hot import Hot
+from jobsight.store.small import Small
+
+DERIVED: dict[str, type[Any]] = {"usage": Usage}
+
+
+class Stored(NamedTuple):
+    """A message as the tables hold it."""
+
+    cluster: str
+    node: str
+    boot: str
+    collector: str
+    time: float
+    uptime: float
+    every: float | None
+    columns: dict[str, list[Any]]
+    count: int
+
+
+class Keeper:
+    """See `store.embedded.Counter`."""
+
+    def __init__(self) -> None:
+        self._ledger: Ledger | None = None
+
+    def restore(self, small: Small, hot: Hot) -> None:
+        self._ledger = Ledger(Documents(small))
+        for collector in ("hardware", "process", "cgroup"):
+            for sample in last_samples(hot, collector):
+                self._ledger.restore(sample)
+
+    def count(self, messages: Sequence[Accepted]) -> tuple[dict[str, list[tuple[Any, ...]]], list[dict[str, Any]]]:
+        if self._ledger is None:
+            raise RuntimeError("count() before restore()")
+        # Each node's messages in the order of time; a node's hardware before what is measured against it.
+        for message in sorted(messages, key=lambda m: (m.time, m.collector != "hardware")):
+            if message.status == Status.OK:
+                self._ledger.take(message)
+        usage, jobs = self._ledger.emptied()
+        rows = [(row.cluster, row.node, row.boot, row.time, *row.usage) for row in usage]  # type: ignore[misc]
+        return {"usage": rows}, [msgspec.to_builtins(job) for job in jobs.values()]
+
+
+class Documents:
+    """See `analyse.ledger.Known`."""
+
+    def __init__(self, small: Small) -> None:
+        self._small = small
+
+    def latest_job(self, cluster: str, scheduler: str, job: str, scope: str) -> Job | None:
+        document = self._small.latest(cluster, scheduler, job, scope)
+        return msgspec.convert(document, Job) if document else None
+
+
+def last_samples(hot: Hot, collector: str) -> list[Stored]:
+    """The last good sample of every node."""
+    names = [field.name for field in fields_of(catalogue.collector(collector).record)]
+    found = []
+    heads = hot.query(
+        "SELECT cluster, node, arg_max(boot, time), max(time), arg_max(uptime, time), arg_max(every, time) FROM run "
+        "WHERE collector = ? AND status = 'ok' GROUP BY cluster, node",
+        [collector],
+    )
+    for cluster, node, boot, time, uptime, every in heads:
+        rows = hot.query(
+            f"SELECT {', '.join(names)} FROM {collector} WHERE time = ? AND cluster = ? AND node = ?",  # noqa: S608
+            [time, cluster, node],
+        )
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
+        found.append(Stored(cluster, node, boot, collector, time, uptime or 0.0, every, columns, len(rows)))
+    return [sample for sample in found if sample.count or collector != "hardware"]
+
+
+def open_store(path: str) -> Embedded:
+    """The embedded store with its analysis."""
+    return Embedded(path, Keeper(), DERIVED)

@@ -1,0 +1,139 @@
+"""One job over time: its figures, its series summed over nodes, its processes."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from jobsight.analyse.steps import Step, thin, total
+from jobsight.analyse.summary import Summary, summary
+from jobsight.formats.number import cores, size
+from jobsight.store.protocol import Store
+
+POINTS = 800
+
+
+class Series(Struct):
+    """A step function in columns; where one step ends and the next begins later, nothing is known."""
+
+    start: list[float]
+    end: list[float]
+    value: list[float]
+
+
+class ProcessUse(Struct):
+    """One process of a job over its life, as far as it was seen."""
+
+    node: str
+    pid: int
+    command: str
+    owner: str
+    started: float
+    seen: float
+    cpu_time: float
+    memory_peak: int | None
+    threads_peak: int
+    read: int | None
+    written: int | None
+
+
+class Profile(Struct):
+    """Everything about one job."""
+
+    summary: Summary
+    verdict: str
+    series: dict[str, Series]
+    processes: list[ProcessUse]
+    processes_total: int
+
+
+# Chart series from usage rows. Rates hold over the interval that ends at the row's time, and so do gauges: a value
+# read at its end is the best we know of the interval.
+RATES: dict[str, str] = {"cpu": "cpu_time", "read": "read", "written": "written"}
+GAUGES: dict[str, str] = {
+    "cpus": "cpus",
+    "memory": "memory",
+    "memory_cache": "memory_cache",
+    "memory_limit": "memory_limit",
+    "threads": "threads",
+}
+
+
+def profile(store: Store, document: dict[str, Any], now: float, points: int = POINTS) -> Profile:
+    """Of a stored job."""
+    figures = summary(document, now)
+    listed, count = processes(store, document)
+    return Profile(
+        summary=figures,
+        verdict=verdict(figures),
+        series=series(store, figures, points),
+        processes=listed,
+        processes_total=count,
+    )
+
+
+def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Series]:
+    """All charts' columns."""
+    names = [*dict.fromkeys([*RATES.values(), *GAUGES.values()])]
+    rows = store.query(
+        f"SELECT node, time, seconds, covered, {', '.join(names)} FROM usage "  # noqa: S608
+        "WHERE job_key = ? AND source = ? ORDER BY node, time",
+        [figures.key, figures.source],
+    )
+    columns = {name: index for index, name in enumerate(names, 4)}
+    found = {}
+    for shown, name in RATES.items():
+        found[shown] = _series(rows, columns[name], points, rate=lambda value, seconds: value / seconds)
+    for shown, name in GAUGES.items():
+        found[shown] = _series(rows, columns[name], points, rate=lambda value, _: value)
+    return found
+
+
+def _series(
+    rows: list[tuple[Any, ...]], column: int, points: int, rate: Callable[[float, float], float]
+) -> Series:
+    by_node: dict[str, list[Step]] = {}
+    for row in rows:
+        node, time, seconds, covered, value = row[0], row[1], row[2], row[3], row[column]
+        if value is not None and seconds > 0 and covered > 0:
+            # A counter's growth belongs to the whole interval; only the observed end of it is drawn.
+            by_node.setdefault(node, []).append(Step(time - covered, time, rate(value, seconds)))
+    steps = thin(total(by_node.values()), points)
+    return Series([s.start for s in steps], [s.end for s in steps], [s.value for s in steps])
+
+
+PROCESSES = """
+SELECT node, pid, arg_max(command, time), arg_max(owner, time),
+  any_value(run.time - run.uptime) + started, max(process.time),
+  max(cpu_user + cpu_system), max(memory_anon), max(threads), max(read), max(written)
+FROM process JOIN run USING (cluster, node, boot, time)
+WHERE run.collector = 'process' AND process.cluster = ? AND scheduler = ? AND job = ?
+  AND process.time BETWEEN ? AND ? AND (? = '' OR node || '/' || boot = ?)
+GROUP BY node, boot, pid, started
+"""
+
+
+def processes(store: Store, document: dict[str, Any], limit: int = 200) -> tuple[list[ProcessUse], int]:
+    """The job's processes that used the most CPU time, and how many there were in all."""
+    values = [
+        document["cluster"], document["scheduler"], document["id"],
+        document["started"], document["seen"], document["scope"], document["scope"],
+    ]  # fmt: skip
+    (count,) = store.query(f"SELECT count(*) FROM ({PROCESSES})", values)[0]  # noqa: S608
+    rows = store.query(f"{PROCESSES} ORDER BY 7 DESC, pid LIMIT {limit}", values)
+    return [ProcessUse(*row) for row in rows], count
+
+
+def verdict(figures: Summary) -> str:
+    """What happened, in a sentence or two."""
+    if figures.cores_mean is None:
+        return "Nothing is known yet of what this job used: the next sample will tell."
+    of_cpus = f" of {figures.cpus}" if figures.cpus else ""
+    said = f"{'Uses' if figures.state == 'running' else 'Used'} {cores(figures.cores_mean)}{of_cpus} cores"
+    if figures.memory_peak is not None:
+        limit = f" of {size(figures.memory_limit)}" if figures.memory_limit else ""
+        said += f" and at most {size(figures.memory_peak)}{limit} of memory"
+    said += "."
+    if figures.oom_kills:
+        said += f" {figures.oom_kills} of its processes were killed for want of memory."
+    return said

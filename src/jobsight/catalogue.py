@@ -1,0 +1,45 @@
+"""Finds every collector and every sink. The only discovery: the folder is the list."""
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
+
+import jobsight.collect
+import jobsight.ship
+from jobsight.collector import Collector
+
+
+def collector_names() -> list[str]:
+    """The files of `collect/`, sorted."""
+    return sorted(module.name for module in pkgutil.iter_modules(jobsight.collect.__path__))
+
+
+def collector(name: str) -> Collector:
+    """The collector a file declares; KeyError with what is known if there is no such file."""
+    if name not in collector_names():
+        raise KeyError(f"no collector {name!r}; there are {', '.join(collector_names())}")
+    module = import_module(f"jobsight.collect.{name}")
+    found: Collector = getattr(module, name).collector
+    return found
+
+
+def collectors() -> list[Collector]:
+    """All of them."""
+    return [collector(name) for name in collector_names()]
+
+
+def sink_names() -> list[str]:
+    """The files of `ship/` that are destinations: those that can open one."""
+    names = (module.name for module in pkgutil.iter_modules(jobsight.ship.__path__))
+    return sorted(name for name in names if hasattr(import_module(f"jobsight.ship.{name}"), "open_sink"))
+
+
+def sink(name: str) -> ModuleType:
+    """The module of a destination, with its `Options` and `open_sink`."""
+    try:
+        module = import_module(f"jobsight.ship.{name}")
+    except ModuleNotFoundError:
+        module = None  # type: ignore[assignment]
+    if not hasattr(module, "open_sink"):
+        raise KeyError(f"no sink {name!r}; there are {', '.join(sink_names())}")
+    return module

@@ -1,0 +1,29 @@
+"""Take messages in, keep them, and show jobs: ingest, API and dashboard on one port."""
+
+from dataclasses import replace
+
+from jobsight.cli.arguments import FailedError, add_settings, parser, sentences, settings_of
+
+
+@sentences
+def run(arguments: list[str]) -> int:
+    accept = parser("serve", __doc__)
+    add_settings(accept)
+    accept.add_argument("--listen", metavar="HOST:PORT", help="default 127.0.0.1:9020")
+    accept.add_argument("--store", metavar="DIR", help="where rows and jobs are kept")
+    given = accept.parse_args(arguments)
+    settings = settings_of(given.settings)
+    if given.listen:
+        settings = replace(settings, serve=replace(settings.serve, listen=given.listen))
+    if given.store:
+        settings = replace(settings, store=replace(settings.store, path=given.store))
+    from jobsight.show.server import ListenError, listen, serve, url
+    from jobsight.store.protocol import StoreError
+
+    try:
+        link = listen(settings.serve.listen)
+        print(f"jobsight serves on {url(link)}/", flush=True)
+        serve(settings, link)
+    except (ListenError, StoreError) as error:
+        raise FailedError(str(error)) from None
+    return 0

@@ -1,0 +1,57 @@
+"""Everything on this machine: agent, server and dashboard on the embedded store, no settings needed."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+from jobsight.cli.arguments import FailedError, add_settings, parser, sentences, settings_of
+
+# Quick enough that a newcomer sees charts within a minute, cheap enough to leave running.
+EVERY = 10.0
+
+
+@sentences
+def run(arguments: list[str]) -> int:
+    accept = parser("up", __doc__)
+    add_settings(accept)
+    accept.add_argument("--listen", metavar="HOST:PORT", help="default 127.0.0.1:9020")
+    accept.add_argument("--every", metavar="SECONDS", type=float, default=EVERY, help="how often to sample (10)")
+    given = accept.parse_args(arguments)
+    settings = settings_of(given.settings)
+    if given.listen:
+        settings = replace(settings, serve=replace(settings.serve, listen=given.listen))
+    try:
+        from jobsight.show.server import ListenError, listen, serve, url
+        from jobsight.store.protocol import StoreError
+    except ModuleNotFoundError as error:
+        raise FailedError(f"the server needs {error.name}: pip install 'jobsight[server]'") from None
+    try:
+        link = listen(settings.serve.listen)
+        agent = _start_agent(given.settings, f"{url(link)}/ingest", given.every)
+        print(f"jobsight: dashboard at {url(link)}/   (Ctrl-C stops; data stays in {settings.store.path})", flush=True)
+        try:
+            serve(settings, link)
+        finally:
+            _stop(agent)
+    except (ListenError, StoreError) as error:
+        raise FailedError(str(error)) from None
+    return 0
+
+
+def _start_agent(settings: str | None, url: str, every: float) -> subprocess.Popen[bytes]:
+    """The agent as a process of its own, as it is on a node. It must outlive Ctrl-C long enough to hand over."""
+    command = [sys.executable, "-m", "jobsight", "agent", "--url", url, "--every", str(every)]
+    if settings:
+        command += ["--settings", settings]
+    return subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL)
+
+
+def _stop(agent: subprocess.Popen[bytes]) -> None:
+    if agent.poll() is None:
+        os.kill(agent.pid, signal.SIGTERM)
+        try:
+            agent.wait(10)
+        except subprocess.TimeoutExpired:
+            agent.kill()

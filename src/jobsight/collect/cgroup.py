@@ -1,0 +1,198 @@
+"""Control groups of jobs: what a job used as a whole, processes that came and went included.
+
+Source: /sys/fs/cgroup, v2 (see the kernel's cgroup-v2.rst), v1, or both side by side. One row for each group that
+`formats.cgrouppath` knows as a job's.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jobsight.collector import collector
+from jobsight.formats import cgrouppath, cpulist, keyvalue
+from jobsight.host import Host
+from jobsight.schema.record import counter, gauge, label, record
+from jobsight.schema.units import Bytes, Count, Seconds
+
+ROOT = "sys/fs/cgroup"
+USER_HZ = 100
+# v1 writes "no limit" as the largest multiple of the page size below 2**63.
+NO_LIMIT = 2**62
+
+
+@record
+class Cgroup:
+    """One job's control group since it was made."""
+
+    scheduler: str = label("Who named the job: slurm, docker, podman, systemd.")
+    job: str = label("The job's id there.")
+    path: str = label("The group, below the mount of its hierarchy.")
+    cpu_time: Seconds | None = counter("CPU time of all its processes, ended ones included.", default=None)
+    cpu_user: Seconds | None = counter("Of that, in programs.", default=None)
+    cpu_system: Seconds | None = counter("Of that, in the kernel.", default=None)
+    cpus: Count | None = gauge("Logical CPUs the group may use.", default=None)
+    memory_used: Bytes | None = gauge("All memory charged to the group, page cache included.", default=None)
+    memory_anon: Bytes | None = gauge("Memory of programs' own.", default=None)
+    memory_file: Bytes | None = gauge("Page cache.", default=None)
+    memory_shmem: Bytes | None = gauge("Shared memory and tmpfs; part of the page cache.", default=None)
+    memory_peak: Bytes | None = gauge("The most that was ever charged, page cache included.", default=None)
+    memory_limit: Bytes | None = gauge("What it may use; missing if there is no limit.", default=None)
+    oom_kills: Count | None = counter("Processes killed for want of memory.", default=None)
+    read: Bytes | None = counter("Bytes read from storage.", default=None)
+    written: Bytes | None = counter("Bytes written to storage.", default=None)
+    processes: Count | None = gauge("Processes and threads in the group.", default=None)
+
+
+class Tree(NamedTuple):
+    """Where the controllers are mounted on this machine."""
+
+    unified: str | None
+    """The v2 mount, or None."""
+    legacy: dict[str, str]
+    """v1 mounts by controller."""
+
+
+@collector(f"{ROOT}/cgroup.controllers", f"{ROOT}/memory", f"{ROOT}/cpuacct", f"{ROOT}/cpu,cpuacct")
+def cgroup(host: Host) -> Iterator[Cgroup]:
+    found = tree(host)
+    for group in groups(host, found):
+        row = legacy(host, found.legacy, group)
+        if found.unified and host.exists(f"{found.unified}/{group.path}/cpu.stat"):
+            row = unified(host, f"{found.unified}/{group.path}", group)
+        if row is not None:
+            yield row
+
+
+def tree(host: Host) -> Tree:
+    """v2 alone, v1 alone, or v1 with v2 at `unified`."""
+    if host.exists(f"{ROOT}/cgroup.controllers"):
+        return Tree(ROOT, {})
+    mounts = {
+        controller: f"{ROOT}/{name}"
+        for name in sorted(host.names(ROOT))
+        for controller in name.split(",")
+        if controller not in ("unified", "systemd")
+    }
+    return Tree(f"{ROOT}/unified" if host.exists(f"{ROOT}/unified/cgroup.controllers") else None, mounts)
+
+
+def groups(host: Host, found: Tree) -> list[cgrouppath.JobGroup]:
+    """Job groups of all hierarchies, each once."""
+    merged: dict[str, cgrouppath.JobGroup] = {}
+    for mount in sorted({*found.legacy.values(), *filter(None, [found.unified])}):
+        listed: dict[str, list[str]] = {}
+
+        def names(path: str, mount: str = mount, listed: dict[str, list[str]] = listed) -> list[str]:
+            if path not in listed:
+                listed[path] = host.names(f"{mount}/{path}")
+            return listed[path]
+
+        for group in cgrouppath.groups(names):
+            merged.setdefault(group.path, group)
+    return list(merged.values())
+
+
+def unified(host: Host, path: str, group: cgrouppath.JobGroup) -> Cgroup | None:
+    """A v2 group; None if it has gone meanwhile."""
+    cpu = _numbers(host, f"{path}/cpu.stat")
+    if not cpu:
+        return None
+    memory = _numbers(host, f"{path}/memory.stat")
+    read, written = io_stat(host.glimpse(f"{path}/io.stat"))
+    return Cgroup(
+        scheduler=group.scheduler,
+        job=group.job,
+        path=group.path,
+        cpu_time=_seconds(cpu.get("usage_usec"), 1_000_000),
+        cpu_user=_seconds(cpu.get("user_usec"), 1_000_000),
+        cpu_system=_seconds(cpu.get("system_usec"), 1_000_000),
+        cpus=_cpus(host.glimpse(f"{path}/cpuset.cpus.effective")),
+        memory_used=_limit(host.glimpse(f"{path}/memory.current")),
+        memory_anon=_bytes(memory.get("anon")),
+        memory_file=_bytes(memory.get("file")),
+        memory_shmem=_bytes(memory.get("shmem")),
+        memory_peak=_limit(host.glimpse(f"{path}/memory.peak")),
+        memory_limit=_limit(host.glimpse(f"{path}/memory.max")),
+        oom_kills=_count(_numbers(host, f"{path}/memory.events").get("oom_kill")),
+        read=read,
+        written=written,
+        processes=_count(_limit(host.glimpse(f"{path}/pids.current"))),
+    )
+
+
+def legacy(host: Host, mounts: dict[str, str], group: cgrouppath.JobGroup) -> Cgroup | None:
+    """A v1 group; its parts lie in one directory for each controller. None if it has gone meanwhile."""
+    place = {controller: f"{mount}/{group.path}" for controller, mount in mounts.items()}
+    usage = host.glimpse(f"{place.get('cpuacct')}/cpuacct.usage")
+    times = _numbers(host, f"{place.get('cpuacct')}/cpuacct.stat")
+    memory = _numbers(host, f"{place.get('memory')}/memory.stat")
+    if usage is None and not memory:
+        return None
+    read, written = service_bytes(host.glimpse(f"{place.get('blkio')}/blkio.throttle.io_service_bytes_recursive"))
+    return Cgroup(
+        scheduler=group.scheduler,
+        job=group.job,
+        path=group.path,
+        cpu_time=_seconds(_limit(usage), 1_000_000_000),
+        cpu_user=_seconds(times.get("user"), USER_HZ),
+        cpu_system=_seconds(times.get("system"), USER_HZ),
+        cpus=_cpus(host.glimpse(f"{place.get('cpuset')}/cpuset.effective_cpus")),
+        memory_used=_limit(host.glimpse(f"{place.get('memory')}/memory.usage_in_bytes")),
+        memory_anon=_bytes(memory.get("total_rss", memory.get("rss"))),
+        memory_file=_bytes(memory.get("total_cache", memory.get("cache"))),
+        memory_shmem=_bytes(memory.get("total_shmem", memory.get("shmem"))),
+        memory_peak=_limit(host.glimpse(f"{place.get('memory')}/memory.max_usage_in_bytes")),
+        memory_limit=_limit(host.glimpse(f"{place.get('memory')}/memory.limit_in_bytes")),
+        oom_kills=_count(_numbers(host, f"{place.get('memory')}/memory.oom_control").get("oom_kill")),
+        read=read,
+        written=written,
+        processes=_count(_limit(host.glimpse(f"{place.get('pids')}/pids.current"))),
+    )
+
+
+def io_stat(text: str | None) -> tuple[Bytes | None, Bytes | None]:
+    """Sums over devices of lines such as `8:0 rbytes=90 wbytes=8 rios=1 wios=2 …` (v2)."""
+    if text is None:
+        return None, None
+    words = [word.partition("=") for word in text.split()]
+    read = sum(int(value) for key, _, value in words if key == "rbytes" and value.isdecimal())
+    written = sum(int(value) for key, _, value in words if key == "wbytes" and value.isdecimal())
+    return Bytes(read), Bytes(written)
+
+
+def service_bytes(text: str | None) -> tuple[Bytes | None, Bytes | None]:
+    """Sums over devices of lines such as `8:0 Read 4096` (v1)."""
+    if text is None:
+        return None, None
+    lines = [line.split() for line in text.splitlines()]
+    sums = {
+        kind: sum(int(line[2]) for line in lines if len(line) == 3 and line[1] == kind and line[2].isdecimal())
+        for kind in ("Read", "Write")
+    }
+    return Bytes(sums["Read"]), Bytes(sums["Write"])
+
+
+def _numbers(host: Host, path: str) -> dict[str, int]:
+    return keyvalue.numbers(host.glimpse(path) or "")
+
+
+def _limit(text: str | None) -> Bytes | None:
+    """A number alone in its file; `max`, or v1's largest number, is no limit."""
+    if text is None or not text.strip().isdecimal() or int(text) >= NO_LIMIT:
+        return None
+    return Bytes(int(text))
+
+
+def _bytes(number: int | None) -> Bytes | None:
+    return None if number is None else Bytes(number)
+
+
+def _count(number: int | None) -> Count | None:
+    return None if number is None else Count(number)
+
+
+def _seconds(number: int | None, per_second: int) -> Seconds | None:
+    return None if number is None else Seconds(number / per_second)
+
+
+def _cpus(text: str | None) -> Count | None:
+    return Count(len(cpulist.cpus(text))) if text and text.strip() else None

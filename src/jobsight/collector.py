@@ -1,0 +1,64 @@
+"""What a collector is: a function from a host to the rows of one record.
+
+The module is its registration and its name; the return annotation is its record. The author writes the reading
+and the parsing. Absence, time, deadlines and errors belong to `agent.runner`.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from jobsight.host import Host
+
+
+class ParseError(ValueError):
+    """A source that exists and does not read as its format says. Say what was expected and what was seen."""
+
+
+class Collector(NamedTuple):
+    """One source, one record, one table."""
+
+    name: str
+    record: type[Any]
+    options: type[Any] | None
+    needs: tuple[str, ...]
+    every: float
+    function: Callable[..., Iterator[Any]]
+
+    @property
+    def about(self) -> str:
+        """The module's text: what it reads and what is odd about it."""
+        import sys
+
+        return (sys.modules[self.function.__module__].__doc__ or "").strip()
+
+    def rows(self, host: Host, options: Any = None) -> list[Any]:
+        """Run once. Options default to the collector's own defaults."""
+        if self.options is None:
+            return list(self.function(host))
+        return list(self.function(host, options if options is not None else self.options()))
+
+    def present(self, host: Host) -> bool:
+        """Whether this machine has what the collector reads: one of `needs` is enough."""
+        return not self.needs or any(host.exists(path) for path in self.needs)
+
+
+def collector(
+    *needs: str, every: float = 30.0
+) -> Callable[[Callable[..., Iterator[Any]]], Callable[..., Iterator[Any]]]:
+    """Mark the collector of a module. `needs`: paths of which one must exist, else the source is absent."""
+
+    def mark(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+        hints = get_type_hints(function)
+        (row,) = get_args(hints.pop("return"))
+        hints.pop("host")
+        function.collector = Collector(  # type: ignore[attr-defined]
+            name=function.__module__.rpartition(".")[2],
+            record=row,
+            options=next(iter(hints.values()), None),
+            needs=needs,
+            every=every,
+            function=function,
+        )
+        return function
+
+    return mark

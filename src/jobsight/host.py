@@ -1,0 +1,156 @@
+"""The only door to the machine: read, list, hold open.
+
+Every path is relative to a root, so a directory tree can stand for a machine: in tests, with `--root`, and inside
+a container that has the real one mounted elsewhere. Where the tree is a copy, two side files say what copies
+cannot carry: `owners.json` (uid by path) and `machine.json` (host name, seconds since boot, page size).
+"""
+
+import json
+import os
+import time
+from _thread import get_ident
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+FLAGS = os.O_RDONLY | os.O_CLOEXEC
+# Larger than any /proc file of one process; larger files are read in a loop.
+PIECE = 65536
+
+
+class Host:
+    """A machine, seen through its files."""
+
+    def __init__(self, root: str = "/") -> None:
+        self.root = root.rstrip("/") + "/"
+        self.live = self.root == "/"
+        self._kept: dict[type[Any], Any] = {}
+        self._missing: dict[int, dict[str, str]] = {}
+        self._users: dict[int, str] = {}
+        self._facts = {} if self.live else self._side("machine.json")
+        self._owners = {} if self.live else self._side("owners.json")
+
+    # Files. A path that does not exist raises FileNotFoundError, one we may not read PermissionError.
+
+    def read_bytes(self, path: str) -> bytes:
+        """The whole file, as the kernel gives it now."""
+        fd = os.open(self.root + path, FLAGS)
+        try:
+            parts = [os.read(fd, PIECE)]
+            while parts[-1]:
+                parts.append(os.read(fd, PIECE))
+        finally:
+            os.close(fd)
+        return b"".join(parts)
+
+    def read(self, path: str) -> str:
+        """The whole file as text; bytes that are not UTF-8 become `\\xNN`, so nothing is lost and nothing breaks."""
+        return self.read_bytes(path).decode("utf-8", "backslashreplace")
+
+    def glimpse(self, path: str) -> str | None:
+        """The file, or None if it is not there (any more) or not for us."""
+        try:
+            return self.read(path)
+        except OSError:
+            return None
+
+    def names(self, path: str) -> list[str]:
+        """What a directory holds; empty if it is not there (any more) or not for us."""
+        try:
+            return os.listdir(self.root + path)
+        except OSError:
+            return []
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(self.root + path)
+
+    # Held files: opened once, read many times. On /proc/PID a held descriptor also pins identity: once the
+    # process is gone every read fails, even if the number lives again.
+
+    def hold(self, path: str) -> int:
+        return os.open(self.root + path, FLAGS)
+
+    def peek(self, held: int, size: int = 1024) -> bytes:
+        return os.pread(held, size, 0)
+
+    def let_go(self, held: int) -> None:
+        os.close(held)
+
+    def room(self) -> int:
+        """How many files may be held; raises the soft limit as far as it goes."""
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != hard:
+            try:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+                soft = hard
+            except (OSError, ValueError):
+                pass
+        return max(0, soft - 128)
+
+    # People and the machine itself.
+
+    def uid(self, path: str) -> int:
+        """Who owns the path: for /proc/PID, whose process it is."""
+        if self.live or path not in self._owners:
+            return os.stat(self.root + path).st_uid
+        return int(self._owners[path])
+
+    def user(self, uid: int) -> str:
+        """The user's name, or the number if nobody has it. Looked up once: directories may be slow."""
+        name = self._users.get(uid)
+        if name is None:
+            name = self._users[uid] = self._look_up(uid)
+        return name
+
+    def node(self) -> str:
+        return str(self._facts.get("node") or os.uname().nodename)
+
+    def uptime(self) -> float:
+        """Seconds since boot, suspended time included, as process start times count them."""
+        return float(self._facts.get("uptime") or time.clock_gettime(time.CLOCK_BOOTTIME))
+
+    def boot(self) -> str:
+        """The kernel's name for this boot; empty where it has none."""
+        return (self.glimpse("proc/sys/kernel/random/boot_id") or "").strip()
+
+    def page(self) -> int:
+        return int(self._facts.get("page") or os.sysconf("SC_PAGESIZE"))
+
+    # What a collector may keep and say besides its rows.
+
+    def keep(self, kind: type[T]) -> T:
+        """The one `kind` that lives with this host. What collectors keep may only save reading: a cold host gives
+        the same rows."""
+        found: T | None = self._kept.get(kind)
+        if found is None:
+            found = self._kept[kind] = kind()
+        return found
+
+    def miss(self, column: str, reason: str) -> None:
+        """Say why values of a column are missing in this run: absent, forbidden, failed or late."""
+        self._missing.setdefault(get_ident(), {})[column] = reason
+
+    def missed(self) -> dict[str, str]:
+        """What was said with `miss` since the last call, in this thread."""
+        return self._missing.pop(get_ident(), {})
+
+    def _look_up(self, uid: int) -> str:
+        if self.live:
+            import pwd
+
+            try:
+                return pwd.getpwuid(uid).pw_name
+            except KeyError:
+                return str(uid)
+        for line in (self.glimpse("etc/passwd") or "").splitlines():
+            parts = line.split(":")
+            if len(parts) > 2 and parts[2] == str(uid):
+                return parts[0]
+        return str(uid)
+
+    def _side(self, name: str) -> dict[str, Any]:
+        text = self.glimpse(name)
+        facts: dict[str, Any] = json.loads(text) if text else {}
+        return facts

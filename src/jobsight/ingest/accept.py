@@ -1,0 +1,140 @@
+"""Checks one message: typed by its collector's record, whole or not at all. Pure.
+
+What passes here loads without fail: types, lengths and ranges are those of the tables.
+"""
+
+import re
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from jobsight import catalogue
+from jobsight.schema.message import SCHEMA, Status
+from jobsight.schema.record import fields_of
+from jobsight.schema.units import base
+
+LARGEST = 32 * 2**20
+
+Word = Annotated[str, Meta(min_length=1, max_length=255)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class Envelope(Struct, forbid_unknown_fields=True):
+    """A message as it comes, its rows not yet looked at."""
+
+    schema: int
+    cluster: Word
+    node: Word
+    boot: Word
+    collector: Word
+    time: datetime
+    status: Status
+    rows: Raw
+    uptime: float = 0.0
+    every: float | None = None
+    seconds: float = 0.0
+    error: str | None = None
+    missing: dict[str, str] = {}
+
+
+class Accepted(Struct, frozen=True):
+    """A message that is what its record says."""
+
+    line: bytes
+    cluster: str
+    node: str
+    boot: str
+    collector: str
+    time: float
+    uptime: float
+    every: float | None
+    status: Status
+    seconds: float
+    error: str | None
+    missing: dict[str, str]
+    count: int
+    columns: dict[str, list[Any]]
+
+    @property
+    def identity(self) -> tuple[str, str, str, str, float]:
+        return self.cluster, self.node, self.boot, self.collector, self.time
+
+
+class Refused(Struct, frozen=True):
+    """A message that is not, where, and why."""
+
+    line: bytes
+    path: str
+    reason: str
+
+
+_envelope = msgspec.json.Decoder(Envelope)
+
+
+def accept(line: bytes) -> Accepted | Refused:
+    """One line of a body."""
+    if len(line) > LARGEST:
+        return Refused(line[:1024], "$", f"{len(line)} bytes, more than {LARGEST}")
+    try:
+        envelope = _envelope.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _refuse(line, "$", error)
+    if envelope.schema != SCHEMA:
+        return Refused(line, "$.schema", f"schema {envelope.schema}, this server knows {SCHEMA}")
+    if envelope.time.tzinfo is None:
+        return Refused(line, "$.time", "a time without an offset")
+    if envelope.collector not in catalogue.collector_names():
+        return Refused(line, "$.collector", f"no collector {envelope.collector!r}")
+    try:
+        columns = _rows(envelope.collector).decode(envelope.rows)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _refuse(line, "$.rows", error)
+    given = {name: value for name in columns.__struct_fields__ if (value := getattr(columns, name)) is not None}
+    return _check(line, envelope, given)
+
+
+def _check(line: bytes, envelope: Envelope, given: dict[str, list[Any]]) -> Accepted | Refused:
+    lengths = {name: len(values) for name, values in given.items()}
+    count = max(lengths.values(), default=0)
+    if uneven := [name for name, length in lengths.items() if length != count]:
+        return Refused(line, f"$.rows.{uneven[0]}", f"{lengths[uneven[0]]} values where others have {count}")
+    if given:
+        for field in fields_of(catalogue.collector(envelope.collector).record):
+            if field.name not in given and not field.optional:
+                return Refused(line, f"$.rows.{field.name}", "this column is needed")
+    return Accepted(
+        line=line,
+        cluster=envelope.cluster,
+        node=envelope.node,
+        boot=envelope.boot,
+        collector=envelope.collector,
+        time=envelope.time.timestamp(),
+        uptime=envelope.uptime,
+        every=envelope.every,
+        status=envelope.status,
+        seconds=envelope.seconds,
+        error=envelope.error,
+        missing=envelope.missing,
+        count=count,
+        columns=given,
+    )
+
+
+@cache
+def _rows(collector: str) -> "msgspec.json.Decoder[Any]":
+    """A decoder for the columns of one record."""
+    columns = []
+    for field in fields_of(catalogue.collector(collector).record):
+        kind: Any = Int64 if base(field.unit) is int else base(field.unit)
+        columns.append((field.name, list[kind | None] | None if field.optional else list[kind] | None, None))
+    return msgspec.json.Decoder(msgspec.defstruct("Rows", columns, forbid_unknown_fields=True))
+
+
+def _refuse(line: bytes, within: str, error: Exception) -> Refused:
+    text = str(error)
+    found = re.search(r" - at `\$?([^`]*)`$", text)
+    path = within + (found[1] if found else "")
+    return Refused(line, path, text[: found.start()] if found else text)

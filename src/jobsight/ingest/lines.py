@@ -1,0 +1,61 @@
+"""Cuts a body into lines as it arrives, gunzipped on the way, holding no more than one message at a time."""
+
+import zlib
+
+from jobsight.schema.wire import GZIP
+
+# What is kept of a line that is too long, to recognise it by.
+KEPT = 1024
+
+
+class Lines:
+    """Feed it pieces, take the lines. A line over `limit` comes as its first bytes and its length."""
+
+    def __init__(self, *, packed: bool, limit: int) -> None:
+        self._packed = packed
+        self._limit = limit
+        self._unpacker = zlib.decompressobj(GZIP)
+        self._fresh = True
+        self._held = bytearray()
+        self._overlong = 0
+
+    def feed(self, piece: bytes) -> list[tuple[bytes, int]]:
+        """The lines this piece completes, each with its length. zlib.error if it is not gzip."""
+        if not self._packed:
+            return self._cut(piece)
+        lines = []
+        while piece:
+            if self._unpacker.eof:
+                self._unpacker, self._fresh = zlib.decompressobj(GZIP), True
+            # A bomb is unpacked a megabyte at a time, and the cutter throws overlong lines away.
+            lines += self._cut(self._unpacker.decompress(piece, 2**20))
+            self._fresh = False
+            piece = self._unpacker.unused_data if self._unpacker.eof else self._unpacker.unconsumed_tail
+        return lines
+
+    def finish(self) -> list[tuple[bytes, int]]:
+        """The last line, which need not end in a newline; zlib.error if the body stopped in the middle."""
+        if self._packed and not self._fresh and not self._unpacker.eof:
+            raise zlib.error("the compressed body ends in the middle")
+        return self._cut(b"\n") if self._held or self._overlong else []
+
+    def _cut(self, piece: bytes) -> list[tuple[bytes, int]]:
+        *whole, rest = piece.split(b"\n")
+        lines = []
+        for part in whole:
+            self._hold(part)
+            if self._held.strip():
+                lines.append((bytes(self._held), self._overlong or len(self._held)))
+            self._held.clear()
+            self._overlong = 0
+        self._hold(rest)
+        return lines
+
+    def _hold(self, part: bytes) -> None:
+        if self._overlong or len(self._held) + len(part) > self._limit:
+            self._overlong = (self._overlong or len(self._held)) + len(part)
+            if len(self._held) < KEPT:
+                self._held += part[: KEPT - len(self._held)]
+            del self._held[KEPT:]
+        else:
+            self._held += part

@@ -1,0 +1,231 @@
+"""Settings: one YAML file → frozen dataclasses. Everything has a default; every mistake is one sentence.
+
+What may stand under `collect` and `sinks` is not listed here: the collectors and sinks themselves declare it.
+"""
+
+import os
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+
+from jobsight import catalogue
+from jobsight.formats import quantity
+from jobsight.schema.units import Bytes, Seconds
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be: names the file, the key and what is known."""
+
+
+def home() -> str:
+    """Where jobsight keeps what it must not forget."""
+    if named := os.environ.get("JOBSIGHT_HOME"):
+        return named
+    if os.geteuid() == 0:
+        return "/var/lib/jobsight"
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return os.path.join(data, "jobsight")
+
+
+@dataclass(frozen=True)
+class Spool:
+    """Messages that wait for a destination: bounded in bytes and age, oldest out first."""
+
+    path: str = field(default_factory=lambda: os.path.join(home(), "spool"))
+    size: Bytes = Bytes(512 * 2**20)
+    age: Seconds = Seconds(7 * 86400)
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where the server keeps rows, and for how long."""
+
+    path: str = field(default_factory=lambda: os.path.join(home(), "store"))
+    keep: Seconds = Seconds(30 * 86400)
+
+
+@dataclass(frozen=True)
+class Serve:
+    """Where the server listens, and who may send to it."""
+
+    listen: str = "127.0.0.1:9020"
+    token_file: str | None = None
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """Where the exporter listens."""
+
+    listen: str = "127.0.0.1:9010"
+
+
+@dataclass(frozen=True)
+class Common:
+    """What every collector can be told."""
+
+    enabled: bool = True
+    every: Seconds | None = None
+    deadline: Seconds | None = None
+
+
+class Plan(NamedTuple):
+    """One collector's settings in force."""
+
+    name: str
+    enabled: bool
+    every: float
+    deadline: float
+    options: Any
+
+
+class Destination(NamedTuple):
+    """One sink's settings in force."""
+
+    name: str
+    options: Any
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything one process needs to know."""
+
+    cluster: str = "local"
+    node: str | None = None
+    sinks: tuple[Destination, ...] = ()
+    spool: Spool = field(default_factory=Spool)
+    collect: tuple[Plan, ...] = ()
+    store: Store = field(default_factory=Store)
+    serve: Serve = field(default_factory=Serve)
+    exporter: Exporter = field(default_factory=Exporter)
+    lock: str = field(default_factory=lambda: os.path.join(home(), "agent.lock"))
+
+
+def parse(text: str, file: str) -> Settings:
+    """Settings from YAML text; `file` is for the error's sake."""
+    import yaml
+
+    try:
+        # The C loader is ten times quicker and there on every distribution; the Python one says the same.
+        given = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
+    return from_values(given or {}, file)
+
+
+def from_values(given: Any, file: str = "settings") -> Settings:
+    """Settings from plain values, as YAML gives them."""
+    if not isinstance(given, dict):
+        raise SettingsError(f"{file}: expected keys and values, got {_word(given)}")
+    rest = {key: value for key, value in given.items() if key not in ("collect", "sinks")}
+    made = _build(Settings, rest, file, "")
+    return Settings(
+        **{f.name: getattr(made, f.name) for f in fields(Settings) if f.name not in ("collect", "sinks")},
+        collect=_plans(given.get("collect"), file),
+        sinks=_destinations(given.get("sinks"), file),
+    )
+
+
+def _plans(given: Any, file: str) -> tuple[Plan, ...]:
+    given = _mapping(given or {}, file, "collect")
+    known = catalogue.collector_names()
+    for name in given:
+        _known(name, known, file, "collect.")
+    return tuple(_plan(name, given.get(name), file) for name in known)
+
+
+def _plan(name: str, given: Any, file: str) -> Plan:
+    key = f"collect.{name}"
+    given = _mapping(given or {}, file, key)
+    found = catalogue.collector(name)
+    shared = {f.name for f in fields(Common)}
+    own = {f.name for f in fields(found.options)} if found.options else set()
+    for word in given:
+        _known(word, sorted(shared | own), file, f"{key}.")
+    common = _build(Common, {k: v for k, v in given.items() if k in shared}, file, f"{key}.")
+    every = found.every if common.every is None else common.every
+    if every <= 0:
+        raise SettingsError(f"{file}: {key}.every: must be more than nothing")
+    options = None
+    if found.options:
+        options = _build(found.options, {k: v for k, v in given.items() if k in own}, file, f"{key}.")
+    deadline = min(every, 10.0) if common.deadline is None else common.deadline
+    return Plan(name, common.enabled, float(every), float(deadline), options)
+
+
+def _destinations(given: Any, file: str) -> tuple[Destination, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        raise SettingsError(f"{file}: sinks: expected a list such as [{{stdout: {{}}}}], got {_word(given)}")
+    return tuple(_destination(item, file, f"sinks[{index}]") for index, item in enumerate(given))
+
+
+def _destination(given: Any, file: str, key: str) -> Destination:
+    if isinstance(given, str):
+        given = {given: {}}
+    given = _mapping(given, file, key)
+    if len(given) != 1:
+        raise SettingsError(f"{file}: {key}: expected one sink, such as stdout: {{}}, got {len(given)}")
+    ((name, values),) = given.items()
+    try:
+        module = catalogue.sink(str(name))
+    except KeyError as error:
+        raise SettingsError(f"{file}: {key}: {error.args[0]}") from None
+    return Destination(name, _build(module.Options, values or {}, file, f"{key}.{name}."))
+
+
+def _build(cls: type[Any], given: Any, file: str, prefix: str) -> Any:
+    given = _mapping(given, file, prefix.rstrip("."))
+    hints = get_type_hints(cls)
+    for key in given:
+        _known(key, [f.name for f in fields(cls)], file, prefix)
+    values = {key: _value(hints[key], value, file, prefix + key) for key, value in given.items()}
+    for f in fields(cls):
+        if f.name not in values and f.default is MISSING and f.default_factory is MISSING:
+            raise SettingsError(f"{file}: {prefix}{f.name} is needed")
+    return cls(**values)
+
+
+def _value(hint: Any, value: Any, file: str, key: str) -> Any:
+    if type(None) in get_args(hint):
+        if value is None:
+            return None
+        (hint,) = (part for part in get_args(hint) if part is not type(None))
+    if is_dataclass(hint):
+        return _build(hint, value, file, key + ".")  # type: ignore[arg-type]
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list):
+            raise SettingsError(f"{file}: {key}: expected a list, got {_word(value)}")
+        return tuple(_value(get_args(hint)[0], item, file, f"{key}[{i}]") for i, item in enumerate(value))
+    for unit, read in ((Seconds, quantity.duration), (Bytes, quantity.size)):
+        if hint is unit:
+            return _quantity(read, value, file, key)
+    if type(value) is not hint:
+        raise SettingsError(f"{file}: {key}: expected {_TYPES[hint]}, got {_word(value)}")
+    return value
+
+
+def _quantity(read: Any, value: Any, file: str, key: str) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return value
+    try:
+        return read(value if isinstance(value, str) else repr(value))
+    except ValueError as error:
+        raise SettingsError(f"{file}: {key}: {error}") from None
+
+
+_TYPES = {str: "text", int: "a whole number", bool: "true or false", float: "a number"}
+
+
+def _word(value: Any) -> str:
+    return "nothing" if value is None else f"{value!r}"
+
+
+def _mapping(given: Any, file: str, key: str) -> dict[Any, Any]:
+    if not isinstance(given, dict):
+        raise SettingsError(f"{file}: {key or 'the file'}: expected keys and values, got {_word(given)}")
+    return given
+
+
+def _known(key: Any, known: list[str], file: str, prefix: str) -> None:
+    if key not in known:
+        raise SettingsError(f"{file}: unknown key {prefix}{key}; known here: {', '.join(known)}")

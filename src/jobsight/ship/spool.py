@@ -1,0 +1,166 @@
+"""Messages on disk until a destination has them: bounded in bytes and age, oldest out first.
+
+Segments `00000012.spool` hold frames of length, checksum and payload. Appending is one write; what is acknowledged
+moves a mark, and a segment whose frames are all acknowledged is unlinked. After kill -9 the last frame may be torn:
+it is dropped and counted. The mark may be older than the truth: then some messages are sent twice, which the
+receiver does not mind.
+"""
+
+import os
+import struct
+import zlib
+from typing import NamedTuple
+
+from jobsight import files
+
+HEAD = struct.Struct("<IId")
+SEGMENT = 4 * 2**20
+SUFFIX = ".spool"
+
+
+class Frame(NamedTuple):
+    """One message waiting: its payload and where the spool stands after it."""
+
+    payload: bytes
+    segment: int
+    end: int
+
+
+class Spool:
+    """The messages of one destination, in order."""
+
+    def __init__(self, path: str, size: int, age: float, now: float) -> None:
+        self._path = path
+        self._size = size
+        self._age = age
+        self.dropped = 0
+        files.make_directory(path)
+        self._sizes = {number: os.path.getsize(self._file(number)) for number in self._numbers()}
+        # Never append behind a torn frame: what an earlier life left stays as it is, we write a new segment.
+        self._last = max(self._sizes, default=0) + 1
+        self._sizes[self._last] = 0
+        self._first, self._offset = self._read_mark()
+        self._count_torn()
+        self._expire(now)
+
+    @property
+    def waiting(self) -> int:
+        """Bytes not yet acknowledged."""
+        return sum(self._sizes.values()) - self._offset
+
+    def append(self, payload: bytes, now: float) -> None:
+        """Take one message. Makes room by dropping the oldest; OSError if even then the disk is full."""
+        frame = HEAD.pack(len(payload), zlib.crc32(payload), now) + payload
+        self._expire(now)
+        while self.waiting + len(frame) > self._size and self._drop_segment():
+            pass
+        try:
+            files.append(self._file(self._last), frame)
+        except OSError:
+            if not self._drop_segment():
+                raise
+            files.append(self._file(self._last), frame)
+        self._sizes[self._last] += len(frame)
+        if self._sizes[self._last] >= min(SEGMENT, max(1, self._size // 8)):
+            self._last += 1
+            self._sizes[self._last] = 0
+
+    def oldest(self, limit: int) -> list[Frame]:
+        """The oldest messages, at least one if there is any, up to about `limit` bytes."""
+        found: list[Frame] = []
+        total = 0
+        for number in sorted(self._sizes):
+            start = self._offset if number == self._first else 0
+            for frame in frames(self._load(number, start, limit + HEAD.size), number, start):
+                if found and total + len(frame.payload) > limit:
+                    return found
+                found.append(frame)
+                total += len(frame.payload)
+            if total >= limit:
+                break
+        return found
+
+    def acknowledge(self, frame: Frame) -> None:
+        """Forget everything up to and with this message."""
+        if frame.segment not in self._sizes:
+            return  # dropped to make room while it was being sent
+        for number in [n for n in self._sizes if n < frame.segment]:
+            self._unlink(number)
+        self._first, self._offset = frame.segment, frame.end
+        if frame.segment != self._last and frame.end >= self._sizes.get(frame.segment, 0):
+            self._unlink(frame.segment)
+            self._first, self._offset = min(self._sizes), 0
+        files.replace(os.path.join(self._path, "mark"), f"{self._first} {self._offset}\n".encode())
+
+    def _expire(self, now: float) -> None:
+        """Drop whole segments whose last message is too old; one that is being written has time."""
+        for number in sorted(self._sizes)[:-1]:
+            if os.path.getmtime(self._file(number)) > now - self._age or not self._drop_segment():
+                return
+
+    def _drop_segment(self) -> bool:
+        """Drop the oldest segment; False if the one being written is all there is."""
+        number = min(self._sizes)
+        if number == self._last:
+            return False
+        start = self._offset if number == self._first else 0
+        self.dropped += len(frames(self._load(number, start, self._sizes[number]), number, start))
+        self._unlink(number)
+        self._first, self._offset = min(self._sizes), 0
+        return True
+
+    def _count_torn(self) -> None:
+        for number in sorted(self._sizes)[:-1]:
+            start = self._offset if number == self._first else 0
+            held = frames(self._load(number, start, self._sizes[number]), number, start)
+            end = held[-1].end if held else start
+            if end < self._sizes[number]:
+                self.dropped += 1
+                os.truncate(self._file(number), end)
+                self._sizes[number] = end
+            if end == start:
+                self._unlink(number)
+        if self._first not in self._sizes:
+            self._first, self._offset = min(self._sizes), 0
+
+    def _load(self, number: int, start: int, size: int) -> bytes:
+        data = files.read_at(self._file(number), start, size)
+        # A message larger than what was asked for must still come out whole.
+        if len(data) >= HEAD.size and (need := HEAD.size + HEAD.unpack_from(data)[0]) > len(data):
+            data = files.read_at(self._file(number), start, min(need, self._sizes[number]))
+        return data
+
+    def _unlink(self, number: int) -> None:
+        self._sizes.pop(number, None)
+        try:
+            os.unlink(self._file(number))
+        except FileNotFoundError:
+            pass
+
+    def _numbers(self) -> list[int]:
+        names = (name.removesuffix(SUFFIX) for name in os.listdir(self._path) if name.endswith(SUFFIX))
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def _read_mark(self) -> tuple[int, int]:
+        words = files.read_at(os.path.join(self._path, "mark"), 0, 64).split()
+        number, position = (int(word) for word in words) if len(words) == 2 else (0, 0)
+        if position > self._sizes.get(number, -1):
+            return min(self._sizes), 0
+        return number, position
+
+    def _file(self, number: int) -> str:
+        return os.path.join(self._path, f"{number:08d}{SUFFIX}")
+
+
+def frames(data: bytes, segment: int, start: int) -> list[Frame]:
+    """The whole frames at the beginning of `data`; a torn or damaged one ends the list."""
+    found = []
+    place = 0
+    while place + HEAD.size <= len(data):
+        length, checksum, _ = HEAD.unpack_from(data, place)
+        payload = data[place + HEAD.size : place + HEAD.size + length]
+        if len(payload) < length or zlib.crc32(payload) != checksum:
+            break
+        place += HEAD.size + length
+        found.append(Frame(payload, segment, start + place))
+    return found

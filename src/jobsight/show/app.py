@@ -1,0 +1,28 @@
+"""The web application: ingest, API and pages over one store."""
+
+import os
+
+import bokeh
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from jobsight import __version__
+from jobsight.ingest import http
+from jobsight.ingest.quarantine import Quarantine
+from jobsight.show import api, pages
+from jobsight.store.protocol import Store
+
+HERE = os.path.dirname(__file__)
+BOKEH = os.path.join(os.path.dirname(bokeh.__file__), "server", "static", "js")
+
+
+def application(store: Store, quarantine: Quarantine, token: str | None = None) -> FastAPI:
+    """Everything the server answers."""
+    app = FastAPI(title="jobsight", version=__version__, docs_url=None, redoc_url=None)
+    app.include_router(http.router(store, quarantine, token))
+    app.include_router(api.router(store))
+    app.include_router(pages.router(store))
+    app.mount("/static", StaticFiles(directory=os.path.join(HERE, "static")), "static")
+    # Bokeh's JavaScript comes out of its wheel: clusters have no internet.
+    app.mount("/bokeh", StaticFiles(directory=BOKEH), "bokeh")
+    return app

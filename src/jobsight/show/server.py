@@ -1,0 +1,115 @@
+"""The server process: the application on uvicorn, and a thread that digests what comes in."""
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from jobsight import files
+from jobsight.analyse.keeper import open_store
+from jobsight.ingest.quarantine import Quarantine
+from jobsight.settings import Settings
+from jobsight.show.app import application
+from jobsight.store.embedded import Embedded
+
+DIGEST = 1.0
+FORGET = 3600.0
+
+
+class ListenError(RuntimeError):
+    """The address cannot be listened on."""
+
+
+def listen(address: str) -> socket.socket:
+    """A bound socket, or a sentence that says why not."""
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        raise ListenError(f"expected an address such as 127.0.0.1:9020, got {address!r}")
+    host = host.strip("[]") or "127.0.0.1"
+    link = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        link.bind((host, int(port)))
+    except (OSError, OverflowError) as error:
+        link.close()
+        raise ListenError(f"cannot listen on {address}: {error}") from None
+    return link
+
+
+def url(link: socket.socket) -> str:
+    host, port = link.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{host}:{port}"
+
+
+class Digester:
+    """Loads what the log has, every second; drops what is too old, every hour."""
+
+    def __init__(self, store: Embedded, keep: float) -> None:
+        self._store = store
+        self._keep = keep
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="digest")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._store.digest()
+
+    def _work(self) -> None:
+        forgot = 0.0
+        while not self._stop.wait(DIGEST):
+            self._store.digest()
+            if time.monotonic() - forgot > FORGET:
+                forgot = time.monotonic()
+                self._store.forget(time.time() - self._keep)
+
+
+@contextmanager
+def announced(path: str, address: str) -> Iterator[None]:
+    """While the server runs the command line finds it here."""
+    file = os.path.join(path, "server.json")
+    files.replace(file, json.dumps({"url": address, "pid": os.getpid()}).encode())
+    try:
+        yield
+    finally:
+        os.unlink(file)
+
+
+def serve(settings: Settings, link: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    store = open_store(settings.store.path)
+    token = _token(settings.serve.token_file)
+    host = link.getsockname()[0]
+    if not token and host not in ("127.0.0.1", "::1"):
+        print(
+            f"jobsight: listening on {host} without serve.token_file: anybody who reaches it can read and send",
+            file=sys.stderr,
+        )
+    quarantine = Quarantine(os.path.join(settings.store.path, "quarantine"))
+    config = uvicorn.Config(
+        application(store, quarantine, token), log_level="warning", access_log=False, timeout_graceful_shutdown=5
+    )
+    digester = Digester(store, settings.store.keep)
+    try:
+        with announced(settings.store.path, url(link)):
+            uvicorn.Server(config).run(sockets=[link])
+    finally:
+        digester.stop()
+        store.close()
+
+
+def _token(path: str | None) -> str | None:
+    if path is None:
+        return None
+    token = files.read_at(path, 0, 4096).decode("ascii", "replace").strip()
+    if not token:
+        raise ListenError(f"serve.token_file: {path} is missing or empty")
+    return token

@@ -1,0 +1,45 @@
+"""What there is to see, as plain values: the same for the API, the pages and the command line."""
+
+from typing import Any
+
+import msgspec
+
+from jobsight.analyse.profile import POINTS, profile
+from jobsight.analyse.summary import summary
+from jobsight.store.protocol import JobQuery, Store
+
+
+def nodes(store: Store, now: float) -> list[dict[str, Any]]:
+    """All nodes of the last week, with their state."""
+    found = []
+    for node in store.nodes(now):
+        silent = now > node.seen + 3 * node.every + 30
+        state = "silent" if silent else "trouble" if node.troubles else "ok"
+        used = node.memory - node.memory_available if node.memory and node.memory_available is not None else None
+        found.append({**node._asdict(), "state": state, "memory_used": used})
+    return found
+
+
+def jobs(store: Store, query: JobQuery, now: float) -> list[dict[str, Any]]:
+    """Jobs with their figures."""
+    found = (summary(document, now) for document in store.jobs(query, now))
+    return [msgspec.to_builtins(item) for item in found]
+
+
+def job(store: Store, key: str, now: float, points: int = POINTS) -> dict[str, Any] | None:
+    """One job whole, by its key."""
+    document = store.job(key)
+    if document is None:
+        return None
+    found: dict[str, Any] = msgspec.to_builtins(profile(store, document, now, points))
+    return found
+
+
+def named(store: Store, name: str, now: float) -> list[dict[str, Any]]:
+    """The jobs somebody may mean: by key, by id, or by a pid of theirs; newest first."""
+    document = store.job(name)
+    if document:
+        return [msgspec.to_builtins(summary(document, now))]
+    every = jobs(store, JobQuery(text=name, limit=1000), now)
+    exact = [item for item in every if item["id"] == name]
+    return sorted(exact, key=lambda item: -item["seen"])

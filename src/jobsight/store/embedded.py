@@ -1,0 +1,148 @@
+"""The embedded store: log, hot tables and jobs in one directory, owned by one process.
+
+A segment of the log is digested in two commits: first what it means for jobs (SQLite, with the rows derived from
+it), then its rows (DuckDB). Either may be interrupted; the next start sees how far each got and goes on from there,
+so every message counts once.
+"""
+
+import os
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+import duckdb
+import msgspec
+
+from jobsight import files
+from jobsight.ingest.accept import Accepted, accept
+from jobsight.store.hot import Hot
+from jobsight.store.log import Log
+from jobsight.store.protocol import JobQuery, Node, StoreError
+from jobsight.store.small import Small
+
+
+class Counter(Protocol):
+    """What turns messages into jobs: the analysis gives the store one, the store knows no more of it."""
+
+    def restore(self, small: Small, hot: Hot) -> None:
+        """Start from what the store holds."""
+
+    def count(self, messages: Sequence[Accepted]) -> tuple[dict[str, list[tuple[Any, ...]]], list[dict[str, Any]]]:
+        """Derived rows by table, and the jobs that changed."""
+
+
+class Embedded:
+    """See `store.protocol.Store`."""
+
+    def __init__(self, path: str, counter: Counter, derived: dict[str, type[Any]]) -> None:
+        self._path = path
+        self._counter = counter
+        self._digesting = threading.Lock()
+        self._restored = False
+        self._said = ""
+        try:
+            files.make_directory(path)
+            self._lock = files.Lock(os.path.join(path, "lock"))
+        except files.LockedError as error:
+            raise StoreError(f"the store is in use: {error}") from None
+        except OSError as error:
+            raise StoreError(f"cannot use {path}: {error.strerror}") from None
+        self.hot = Hot(path, derived)
+        self.small = Small(path)
+        first = max(self.hot.loaded(), self.small.counted()[0]) + 1
+        self._log = Log(os.path.join(path, "log"), first)
+
+    def append(self, lines: Sequence[bytes]) -> "Future[None]":
+        return self._log.append(b"\n".join(lines))
+
+    def digest(self) -> int:
+        with self._digesting:
+            total = 0
+            for number in self._log.finished():
+                try:
+                    total += self._digest_segment(number)
+                except (OSError, sqlite3.Error, duckdb.IOException, duckdb.FatalException) as error:
+                    # A full disk, most likely. Nothing is lost: the segment waits.
+                    self._say(number, "waits", error)
+                    self._restored = False
+                    return total
+                except duckdb.Error as error:
+                    # Not the disk: what `accept` let through and the tables will not have. It must not stop the rest.
+                    self._say(number, "was set aside", error)
+                    self._log.set_aside(number)
+                    self._restored = False
+            return total
+
+    def _say(self, number: int, fate: str, error: Exception) -> None:
+        text = f"jobsight: segment {number} {fate}: {error}"
+        if text != self._said:
+            print(text, file=sys.stderr, flush=True)
+        self._said = text
+
+    def _digest_segment(self, number: int) -> int:
+        counted, kept = self.small.counted()
+        if number <= self.hot.loaded():
+            self._log.remove(number)
+            return 0
+        lines = (line for payload in self._log.payloads(number) for line in payload.split(b"\n"))
+        fresh = self.hot.fresh([found for line in lines if isinstance(found := accept(line), Accepted)])
+        if number > counted:
+            if not self._restored:
+                self._counter.restore(self.small, self.hot)
+                self._restored = True
+            derived, jobs = self._counter.count(fresh)
+            kept = msgspec.msgpack.encode(derived)
+            self.small.count(number, kept, jobs)
+        self.hot.load(number, fresh, msgspec.msgpack.decode(kept, type=dict[str, list[tuple[Any, ...]]]))
+        self._log.remove(number)
+        return len(fresh)
+
+    def nodes(self, now: float) -> list[Node]:
+        return [Node(*row) for row in self.hot.query(NODES.replace("$now", repr(now)))]
+
+    def jobs(self, query: JobQuery, now: float) -> list[dict[str, Any]]:
+        return self.small.jobs(query, now)
+
+    def job(self, key: str) -> dict[str, Any] | None:
+        return self.small.job(key)
+
+    def query(self, sql: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        return self.hot.query(sql, values)
+
+    def forget(self, before: float) -> None:
+        """Drop rows older than `before`; jobs and their totals stay."""
+        self.hot.forget(before)
+
+    def close(self) -> None:
+        self._log.close()
+        with self._digesting:
+            self.hot.close()
+            self.small.close()
+        self._lock.release()
+
+
+# A week is enough to call a node known; what has been silent longer is not on the start page.
+NODES = """
+WITH latest AS (
+  SELECT cluster, node, max(time) AS seen, arg_max(every, time) AS every FROM run
+  WHERE time > $now - 7 * 86400 GROUP BY ALL),
+memories AS (
+  SELECT cluster, node, arg_max(total, time) AS total, arg_max(available, time) AS available FROM memory
+  WHERE time > $now - 7 * 86400 GROUP BY ALL),
+loads AS (SELECT cluster, node, arg_max(load1, time) AS load1 FROM load
+  WHERE time > $now - 7 * 86400 GROUP BY ALL),
+machines AS (
+  SELECT cluster, node, arg_max(cpus, time) AS cpus, arg_max(model, time) AS model FROM hardware GROUP BY ALL),
+troubles AS (
+  SELECT cluster, node, count(*) AS number FROM (
+    SELECT cluster, node, collector, arg_max(status, time) AS status FROM run
+    WHERE time > $now - 86400 GROUP BY ALL)
+  WHERE status IN ('failed', 'late') GROUP BY ALL)
+SELECT cluster, node, seen, coalesce(every, 30), cpus, total, available, load1, model, coalesce(number, 0)
+FROM latest LEFT JOIN memories USING (cluster, node) LEFT JOIN loads USING (cluster, node)
+LEFT JOIN machines USING (cluster, node) LEFT JOIN troubles USING (cluster, node)
+ORDER BY cluster, node
+"""

@@ -1,0 +1,164 @@
+"""The time-series tables: DuckDB, one file, one owning process."""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import duckdb
+
+from jobsight import catalogue
+from jobsight.ingest.accept import LARGEST, Accepted
+from jobsight.schema.record import fields_of
+from jobsight.schema.sqltable import DUCKDB, additions, create
+from jobsight.schema.units import base
+from jobsight.store.protocol import StoreError
+
+RUN = """CREATE TABLE IF NOT EXISTS run (
+  cluster VARCHAR NOT NULL, node VARCHAR NOT NULL, boot VARCHAR NOT NULL, collector VARCHAR NOT NULL,
+  time DOUBLE NOT NULL, uptime DOUBLE, every DOUBLE, status VARCHAR NOT NULL, seconds DOUBLE, error VARCHAR,
+  missing VARCHAR, count BIGINT)"""
+SEGMENT = "CREATE TABLE IF NOT EXISTS segment (number BIGINT NOT NULL)"
+# Our own layout's number: a newer one is refused, an older one brought up to date.
+LAYOUT = 1
+
+
+class Hot:
+    """One DuckDB file. Each call works on a cursor of its own, so readers and the loader do not wait for each other."""
+
+    def __init__(self, path: str, derived: dict[str, type[Any]]) -> None:
+        self._scratch = os.path.join(path, "load")
+        os.makedirs(self._scratch, exist_ok=True)
+        self._tables = {found.name: found.record for found in catalogue.collectors()} | derived
+        self._derived = derived
+        try:
+            self._connection = duckdb.connect(os.path.join(path, "hot.duckdb"))
+        except duckdb.IOException as error:
+            raise StoreError(f"{path}: {str(error).splitlines()[0]}") from None
+        self._prepare(path)
+
+    def _prepare(self, path: str) -> None:
+        run = self._connection.execute
+        run("CREATE TABLE IF NOT EXISTS layout (number INTEGER)")
+        found = run("SELECT max(number) FROM layout").fetchone()
+        number = found[0] if found else None
+        if number is not None and number > LAYOUT:
+            raise StoreError(f"{path} was written by a newer jobsight (layout {number}, this one knows {LAYOUT})")
+        if number is None:
+            run("INSERT INTO layout VALUES (?)", [LAYOUT])
+        run(RUN)
+        run(SEGMENT)
+        for name, record in self._tables.items():
+            run(create(name, record))
+            present = {row[1] for row in run(f"PRAGMA table_info('{name}')").fetchall()}
+            for statement in additions(name, record, present):
+                run(statement)
+
+    def loaded(self) -> int:
+        """The number of the last segment whose rows are here; 0 if none is."""
+        return int(self.query("SELECT coalesce(max(number), 0) FROM segment")[0][0])
+
+    def fresh(self, messages: Sequence[Accepted]) -> list[Accepted]:
+        """Those not stored yet, each once."""
+        if not messages:
+            return []
+        earliest = min(message.time for message in messages)
+        rows = self.query("SELECT cluster, node, boot, collector, time FROM run WHERE time >= ?", [earliest])
+        seen = set(rows)
+        found = []
+        for message in messages:
+            if message.identity not in seen:
+                seen.add(message.identity)
+                found.append(message)
+        return found
+
+    def load(self, number: int, messages: Sequence[Accepted], derived: dict[str, list[tuple[Any, ...]]]) -> None:
+        """Rows of one segment and what was derived from them, in one transaction."""
+        cursor = self._connection.cursor()
+        cursor.execute("BEGIN")
+        try:
+            self._load_messages(cursor, messages)
+            for table, rows in derived.items():
+                if rows:
+                    self._insert(cursor, table, rows)
+            cursor.execute("DELETE FROM segment")
+            cursor.execute("INSERT INTO segment VALUES (?)", [number])
+            cursor.execute("COMMIT")
+        except BaseException:
+            cursor.execute("ROLLBACK")
+            raise
+        finally:
+            cursor.close()
+
+    def query(self, sql: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            return cursor.execute(sql, list(values)).fetchall()
+
+    def forget(self, before: float) -> None:
+        """Delete rows older than `before`."""
+        with self._connection.cursor() as cursor:
+            for table in ("run", *self._tables):
+                cursor.execute(f"DELETE FROM {table} WHERE time < ?", [before])  # noqa: S608
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _load_messages(self, cursor: duckdb.DuckDBPyConnection, messages: Sequence[Accepted]) -> None:
+        by_collector: dict[str, list[bytes]] = {}
+        for message in messages:
+            by_collector.setdefault(message.collector, []).append(message.line)
+        for collector, lines in by_collector.items():
+            # DuckDB reads column-shaped JSON by itself, four times quicker than through rows of Python objects.
+            path = os.path.join(self._scratch, f"{collector}.jsonl")
+            with open(path, "wb") as scratch:
+                scratch.write(b"\n".join(lines))
+            source = _source(collector, self._tables[collector], path)
+            cursor.execute(_insert_run(source))
+            cursor.execute(_insert_rows(collector, self._tables[collector], source))
+            os.unlink(path)
+
+    def _insert(self, cursor: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[Any, ...]]) -> None:
+        path = os.path.join(self._scratch, f"{table}.json")
+        import msgspec
+
+        with open(path, "wb") as scratch:
+            scratch.write(msgspec.json.encode({"rows": list(zip(*rows, strict=True))}))
+        names = ["cluster", "node", "boot", "time", *(f.name for f in fields_of(self._tables[table]))]
+        kinds = ["VARCHAR"] * 3 + ["DOUBLE", *(DUCKDB[base(f.unit)] for f in fields_of(self._tables[table]))]
+        picked = ", ".join(f"unnest(CAST(rows[{i}] AS {kind}[]))" for i, kind in enumerate(kinds, 1))
+        cursor.execute(
+            f"INSERT INTO {table} ({', '.join(names)}) SELECT {picked} FROM read_json('{path}', "  # noqa: S608
+            f"columns = {{rows: 'JSON[]'}}, maximum_object_size = 1073741824)"
+        )
+        os.unlink(path)
+
+
+def _source(collector: str, record: type[Any], path: str) -> str:
+    """The scratch file as a table function, its types those of the record."""
+    rows = ", ".join(f"{f.name} {DUCKDB[base(f.unit)]}[]" for f in fields_of(record))
+    names = ("cluster", "node", "boot", "collector", "time", "status", "error")
+    fixed = ", ".join(f"{name}: 'VARCHAR'" for name in names)
+    quoted = path.replace("'", "''")
+    return (
+        f"read_json('{quoted}', format = 'newline_delimited', maximum_object_size = {2 * LARGEST}, columns = "
+        f"{{{fixed}, uptime: 'DOUBLE', every: 'DOUBLE', seconds: 'DOUBLE', missing: 'JSON', "
+        f"rows: 'STRUCT({rows})'}})"
+    )
+
+
+# Microseconds over a million: the same double that Python makes of the same text, so identities compare equal.
+TIME = "epoch_us(time::TIMESTAMPTZ) / 1e6"
+
+
+def _insert_run(source: str) -> str:
+    return (
+        "INSERT INTO run (cluster, node, boot, collector, time, uptime, every, status, seconds, error, missing) "
+        f"SELECT cluster, node, boot, collector, {TIME}, uptime, every, status, seconds, error, missing FROM {source}"  # noqa: S608
+    )
+
+
+def _insert_rows(table: str, record: type[Any], source: str) -> str:
+    names = [f.name for f in fields_of(record)]
+    return (
+        f"INSERT INTO {table} (cluster, node, boot, time, {', '.join(names)}) "  # noqa: S608
+        f"SELECT cluster, node, boot, {TIME}, {', '.join(f'unnest(rows.{name})' for name in names)} FROM {source}"
+    )

@@ -1,0 +1,66 @@
+"""What any store must do. `tests/store/contract.py` is the same in tests."""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple, Protocol
+
+
+class StoreError(RuntimeError):
+    """The store cannot be used, and a sentence that says why."""
+
+
+class Node(NamedTuple):
+    """A node as its latest messages show it."""
+
+    cluster: str
+    name: str
+    seen: float
+    every: float
+    cpus: int | None
+    memory: int | None
+    memory_available: int | None
+    load: float | None
+    model: str | None
+    troubles: int
+    """Collectors whose latest run failed or was late."""
+
+
+class JobQuery(NamedTuple):
+    """Which jobs; None means any."""
+
+    since: float | None = None
+    until: float | None = None
+    owner: str | None = None
+    node: str | None = None
+    command: str | None = None
+    scheduler: str | None = None
+    state: str | None = None
+    """`running` or `ended`."""
+    text: str | None = None
+    """Part of the id, the owner, the command or the node."""
+    limit: int = 1000
+
+
+class Store(Protocol):
+    """Rows, jobs and where they came from."""
+
+    def append(self, lines: Sequence[bytes]) -> "Future[None]":
+        """Make accepted messages durable; done when they are."""
+
+    def digest(self) -> int:
+        """Load what was appended into tables and jobs; how many messages were new."""
+
+    def nodes(self, now: float) -> list[Node]:
+        """The nodes heard of in the last week."""
+
+    def jobs(self, query: JobQuery, now: float) -> list[dict[str, Any]]:
+        """Job documents, newest first."""
+
+    def job(self, key: str) -> dict[str, Any] | None:
+        """One job's document."""
+
+    def query(self, sql: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        """Rows of the time-series tables."""
+
+    def close(self) -> None:
+        """Finish; what was appended stays."""
