@@ -1,6 +1,7 @@
 """Finds every collector and every sink. The only discovery: the folder is the list."""
 
 import pkgutil
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
@@ -36,10 +37,9 @@ def sink_names() -> list[str]:
 
 def sink(name: str) -> ModuleType:
     """The module of a destination, with its `Options` and `open_sink`."""
-    try:
+    module: ModuleType | None = None
+    with suppress(ModuleNotFoundError):
         module = import_module(f"jobsight.ship.{name}")
-    except ModuleNotFoundError:
-        module = None  # type: ignore[assignment]
-    if not hasattr(module, "open_sink"):
+    if module is None or not hasattr(module, "open_sink"):
         raise KeyError(f"no sink {name!r}; there are {', '.join(sink_names())}")
     return module

@@ -1,5 +1,4 @@
-"""The agent's own files: append, replace, read back, lock. The only place where the node side writes.
-"""
+"""The agent's own files: append, replace, read back, lock. The only place where the node side writes."""
 
 import fcntl
 import os

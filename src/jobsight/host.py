@@ -122,7 +122,8 @@ class Host:
 
     def keep(self, kind: type[T]) -> T:
         """The one `kind` that lives with this host. What collectors keep may only save reading: a cold host gives
-        the same rows."""
+        the same rows.
+        """
         found: T | None = self._kept.get(kind)
         if found is None:
             found = self._kept[kind] = kind()

@@ -105,7 +105,7 @@ def parse(text: str, file: str) -> Settings:
 
     try:
         # The C loader is ten times quicker and there on every distribution; the Python one says the same.
-        given = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        given = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
     except yaml.YAMLError as error:
         raise SettingsError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
     return from_values(given or {}, file)

@@ -67,7 +67,11 @@ class Agent:
         self._state[message.collector] = message.status
         bad = message.status in (Status.FAILED, Status.LATE)
         if bad and message.status != before:
-            print(f"jobsight: {message.collector}: {message.status}: {message.error}", file=sys.stderr, flush=True)
+            print(
+                f"jobsight: {message.collector}: {message.status}: {message.error}",
+                file=sys.stderr,
+                flush=True,
+            )
         elif before in (Status.FAILED, Status.LATE) and not bad:
             print(f"jobsight: {message.collector}: works again", file=sys.stderr, flush=True)
 

@@ -46,8 +46,7 @@ def gains(before: dict[Ident, Total], after: dict[Ident, Total]) -> dict[Ident, 
     """What each process of `after` used since `before`."""
     inherited = _inherited(before, after)
     return {
-        ident: _gain(before.get(ident, _NOTHING), total, inherited.get(ident, []))
-        for ident, total in after.items()
+        ident: _gain(before.get(ident, _NOTHING), total, inherited.get(ident, [])) for ident, total in after.items()
     }
 
 

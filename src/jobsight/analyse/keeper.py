@@ -1,7 +1,7 @@
 """Connects the ledger with the embedded store: what to remember at the start, what to hand over after a batch."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -17,20 +17,6 @@ from jobsight.store.hot import Hot
 from jobsight.store.small import Small
 
 DERIVED: dict[str, type[Any]] = {"usage": Usage}
-
-
-class Stored(NamedTuple):
-    """A message as the tables hold it."""
-
-    cluster: str
-    node: str
-    boot: str
-    collector: str
-    time: float
-    uptime: float
-    every: float | None
-    columns: dict[str, list[Any]]
-    count: int
 
 
 class Keeper:
@@ -68,7 +54,7 @@ class Documents:
         return msgspec.convert(document, Job) if document else None
 
 
-def last_samples(hot: Hot, collector: str) -> list[Stored]:
+def last_samples(hot: Hot, collector: str) -> list[Accepted]:
     """The last good sample of every node."""
     names = [field.name for field in fields_of(catalogue.collector(collector).record)]
     found = []
@@ -79,11 +65,27 @@ def last_samples(hot: Hot, collector: str) -> list[Stored]:
     )
     for cluster, node, boot, time, uptime, every in heads:
         rows = hot.query(
-            f"SELECT {', '.join(names)} FROM {collector} WHERE time = ? AND cluster = ? AND node = ?",  # noqa: S608
+            f"SELECT {', '.join(names)} FROM {collector} WHERE time = ? AND cluster = ? AND node = ?",
             [time, cluster, node],
         )
         columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
-        found.append(Stored(cluster, node, boot, collector, time, uptime or 0.0, every, columns, len(rows)))
+        sample = Accepted(
+            b"",
+            cluster,
+            node,
+            boot,
+            collector,
+            time,
+            uptime or 0.0,
+            every,
+            Status.OK,
+            0.0,
+            None,
+            {},
+            len(rows),
+            columns,
+        )
+        found.append(sample)
     return [sample for sample in found if sample.count or collector != "hardware"]
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from jobsight.analyse.growth import Gain, Ident, Total, gains
 from jobsight.analyse.job import FRESH, LOCAL, Job
 from jobsight.analyse.usage import Usage
+from jobsight.ingest.accept import Accepted
 from jobsight.schema.units import Bytes, Count, Seconds
 
 # A scheduler's number that comes back after this long a silence is another job.
@@ -18,20 +19,6 @@ DEFAULT_EVERY = 30.0
 
 # A job as a node names it: (scheduler, id).
 Name = tuple[str, str]
-
-
-class Sample(Protocol):
-    """What the ledger needs of a message; `ingest.accept.Accepted` has it."""
-
-    cluster: str
-    node: str
-    boot: str
-    collector: str
-    time: float
-    uptime: float
-    every: float | None
-    columns: dict[str, list[Any]]
-    count: int
 
 
 class Stamped(NamedTuple):
@@ -59,7 +46,7 @@ class Last:
         self.time = 0.0
         self.every = DEFAULT_EVERY
         self.totals: dict[Ident, Total] = {}
-        self.groups: dict[Name, dict[str, float | int | None]] = {}
+        self.groups: dict[Name, dict[str, Any]] = {}
         self.jobs: dict[Name, str] = {}
 
 
@@ -74,7 +61,7 @@ class Ledger:
         self.usage: list[Stamped] = []
         self.touched: dict[str, Job] = {}
 
-    def take(self, sample: Sample) -> None:
+    def take(self, sample: Accepted) -> None:
         """Count one message that went well."""
         if sample.collector == "hardware" and sample.count:
             machine = sample.columns["cpus"][0], sample.columns["memory"][0]
@@ -91,14 +78,19 @@ class Ledger:
         count(sample, last)
         last.boot, last.time, last.every = sample.boot, sample.time, sample.every or DEFAULT_EVERY
 
-    def restore(self, sample: Sample) -> None:
+    def restore(self, sample: Accepted) -> None:
         """Remember a sample that was counted in an earlier life."""
         last = self._last[sample.cluster, sample.node, sample.collector]
         last.boot, last.time, last.every = sample.boot, sample.time, sample.every or DEFAULT_EVERY
         if sample.collector == "hardware":
-            self._machines[sample.cluster, sample.node] = sample.columns["cpus"][0], sample.columns["memory"][0]
+            self._machines[sample.cluster, sample.node] = (
+                sample.columns["cpus"][0],
+                sample.columns["memory"][0],
+            )
         elif sample.collector == "process":
-            last.totals = {ident: total for _, members in _members(sample).items() for ident, total in members.items()}
+            last.totals = {
+                ident: total for _, members in _members(sample).items() for ident, total in members.items()
+            }
             last.jobs = {name: self._job(sample, name, sample.time).key for name in _members(sample)}
         elif sample.collector == "cgroup":
             last.groups = _groups(sample)
@@ -113,7 +105,7 @@ class Ledger:
         self._jobs = {key: job for key, job in self._jobs.items() if key in wanted}
         return made
 
-    def _take_processes(self, sample: Sample, last: Last) -> None:
+    def _take_processes(self, sample: Accepted, last: Last) -> None:
         members = _members(sample)
         totals = {ident: total for group in members.values() for ident, total in group.items()}
         gained = gains(last.totals, totals)
@@ -136,7 +128,7 @@ class Ledger:
 
     def _process_usage(
         self,
-        sample: Sample,
+        sample: Accepted,
         job: Job,
         seconds: float,
         group: dict[Ident, Total],
@@ -164,7 +156,7 @@ class Ledger:
             written=Bytes(sum(written)) if written else None,
         )
 
-    def _take_groups(self, sample: Sample, last: Last) -> None:
+    def _take_groups(self, sample: Accepted, last: Last) -> None:
         groups = _groups(sample)
         jobs: dict[Name, str] = {}
         cpus, memory = self._machines.get((sample.cluster, sample.node), (None, None))
@@ -181,28 +173,28 @@ class Ledger:
                 seconds=Seconds(seconds),
                 covered=Seconds(_covered(sample, last, seconds)),
                 cpu_time=_gained(before, now, "cpu_time"),
-                cpus=now["cpus"] if now["cpus"] is not None else cpus,
+                cpus=_known(now["cpus"], cpus),
                 memory=now["memory_anon"],
                 memory_cache=now["memory_file"],
-                memory_limit=now["memory_limit"] if now["memory_limit"] is not None else memory,
+                memory_limit=_known(now["memory_limit"], memory),
                 threads=now["processes"],
                 read=_gained(before, now, "read"),
                 written=_gained(before, now, "written"),
                 oom_kills=_gained(before, now, "oom_kills"),
             )
             self._enter(sample, last, job, usage)
-            job.part(sample.node, "cgroup").group_peak = now["memory_peak"]  # type: ignore[assignment]
+            job.part(sample.node, "cgroup").group_peak = now["memory_peak"]
         self._end(last, sample, keep=set(jobs))
         last.groups, last.jobs = groups, jobs
 
-    def _enter(self, sample: Sample, last: Last, job: Job, usage: Usage) -> None:
+    def _enter(self, sample: Accepted, last: Last, job: Job, usage: Usage) -> None:
         job.part(sample.node, usage.source).add(sample.time, usage)
         job.seen = max(job.seen, sample.time)
         job.every = sample.every or last.every
         self.touched[job.key] = job
         self.usage.append(Stamped(sample.cluster, sample.node, sample.boot, sample.time, usage))
 
-    def _end(self, last: Last, sample: Sample, keep: set[Name]) -> None:
+    def _end(self, last: Last, sample: Accepted, keep: set[Name]) -> None:
         """Jobs of the last sample that this one no longer has."""
         for name in last.jobs.keys() - keep:
             job = self._find(last.jobs[name])
@@ -213,7 +205,7 @@ class Ledger:
     def _find(self, key: str) -> Job | None:
         return self._jobs.get(key)
 
-    def _job(self, sample: Sample, name: Name, earliest: float, key: str | None = None) -> Job:
+    def _job(self, sample: Accepted, name: Name, earliest: float, key: str | None = None) -> Job:
         """The job a node means by a name: the one it meant last time, an earlier one that goes on, or a new one."""
         if key is not None and key in self._jobs:
             return self._jobs[key]
@@ -244,7 +236,7 @@ def _same(job: Job, cluster: str, name: Name, scope: str) -> bool:
     return (job.cluster, job.scheduler, job.id, job.scope) == (cluster, *name, scope)
 
 
-def _seconds(sample: Sample, last: Last, job: Job, known: bool) -> float:
+def _seconds(sample: Accepted, last: Last, job: Job, known: bool) -> float:
     """How long the interval is that ends now: since the last sample, or since the job began if that was later."""
     if known:
         return sample.time - last.time
@@ -252,13 +244,13 @@ def _seconds(sample: Sample, last: Last, job: Job, known: bool) -> float:
     return max(0.0, sample.time - began)
 
 
-def _covered(sample: Sample, last: Last, seconds: float) -> float:
+def _covered(sample: Accepted, last: Last, seconds: float) -> float:
     every = sample.every or last.every
     gap = last.boot != sample.boot or sample.time - last.time > FRESH * every
     return min(seconds, every) if gap else seconds
 
 
-def _rows_by_job(sample: Sample) -> dict[Name, list[int]]:
+def _rows_by_job(sample: Accepted) -> dict[Name, list[int]]:
     rows: dict[Name, list[int]] = defaultdict(list)
     names = zip(sample.columns.get("scheduler", []), sample.columns.get("job", []), strict=True)
     for row, name in enumerate(names):
@@ -266,7 +258,7 @@ def _rows_by_job(sample: Sample) -> dict[Name, list[int]]:
     return rows
 
 
-def _members(sample: Sample) -> dict[Name, dict[Ident, Total]]:
+def _members(sample: Accepted) -> dict[Name, dict[Ident, Total]]:
     """The processes of each job."""
     columns = sample.columns
     nothing = [None] * sample.count
@@ -292,12 +284,16 @@ _GROUP_COLUMNS = (
 )  # fmt: skip
 
 
-def _groups(sample: Sample) -> dict[Name, dict[str, Any]]:
+def _groups(sample: Accepted) -> dict[Name, dict[str, Any]]:
     nothing = [None] * sample.count
     return {
         name: {column: sample.columns.get(column, nothing)[rows[0]] for column in _GROUP_COLUMNS}
         for name, rows in _rows_by_job(sample).items()
     }
+
+
+def _known(value: Any, instead: Any) -> Any:
+    return instead if value is None else value
 
 
 def _gained(before: dict[str, Any], now: dict[str, Any], column: str) -> Any:

@@ -76,7 +76,7 @@ def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Se
     """All charts' columns."""
     names = [*dict.fromkeys([*RATES.values(), *GAUGES.values()])]
     rows = store.query(
-        f"SELECT node, time, seconds, covered, {', '.join(names)} FROM usage "  # noqa: S608
+        f"SELECT node, time, seconds, covered, {', '.join(names)} FROM usage "
         "WHERE job_key = ? AND source = ? ORDER BY node, time",
         [figures.key, figures.source],
     )
@@ -89,9 +89,7 @@ def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Se
     return found
 
 
-def _series(
-    rows: list[tuple[Any, ...]], column: int, points: int, rate: Callable[[float, float], float]
-) -> Series:
+def _series(rows: list[tuple[Any, ...]], column: int, points: int, rate: Callable[[float, float], float]) -> Series:
     by_node: dict[str, list[Step]] = {}
     for row in rows:
         node, time, seconds, covered, value = row[0], row[1], row[2], row[3], row[column]
@@ -119,7 +117,7 @@ def processes(store: Store, document: dict[str, Any], limit: int = 200) -> tuple
         document["cluster"], document["scheduler"], document["id"],
         document["started"], document["seen"], document["scope"], document["scope"],
     ]  # fmt: skip
-    (count,) = store.query(f"SELECT count(*) FROM ({PROCESSES})", values)[0]  # noqa: S608
+    (count,) = store.query(f"SELECT count(*) FROM ({PROCESSES})", values)[0]
     rows = store.query(f"{PROCESSES} ORDER BY 7 DESC, pid LIMIT {limit}", values)
     return [ProcessUse(*row) for row in rows], count
 

@@ -37,7 +37,12 @@ def add_formats(to: argparse.ArgumentParser) -> None:
     formats = to.add_mutually_exclusive_group()
     for name in ("json", "csv", "tsv"):
         formats.add_argument(
-            f"--{name}", dest="format", action="store_const", const=name, default="table", help=f"print {name.upper()}"
+            f"--{name}",
+            dest="format",
+            action="store_const",
+            const=name,
+            default="table",
+            help=f"print {name.upper()}",
         )
 
 

@@ -12,7 +12,9 @@ NOT_VERBS = ("main", "arguments", "reader")
 
 
 def verbs() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(jobsight.cli.__path__) if module.name not in NOT_VERBS)
+    return sorted(
+        module.name for module in pkgutil.iter_modules(jobsight.cli.__path__) if module.name not in NOT_VERBS
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,4 +45,6 @@ def _overview() -> str:
     for verb in verbs():
         text = import_module(f"jobsight.cli.{verb}").__doc__ or ""
         lines.append(f"  {verb:<9} {text.strip().splitlines()[0]}")
-    return "\n".join([*lines, "", "`jobsight VERB --help` tells more; `jobsight up` starts everything on this machine."])
+    return "\n".join(
+        [*lines, "", "`jobsight VERB --help` tells more; `jobsight up` starts everything on this machine."]
+    )

@@ -21,7 +21,9 @@ from jobsight.schema.wire import encode
 def run(arguments: list[str]) -> int:
     accept = parser("sample", __doc__)
     accept.add_argument("collectors", nargs="*", metavar="COLLECTOR", help="which; see `jobsight doctor`")
-    accept.add_argument("--format", choices=("jsonl", "table", "tsv"), help="default: table on a terminal, else jsonl")
+    accept.add_argument(
+        "--format", choices=("jsonl", "table", "tsv"), help="default: table on a terminal, else jsonl"
+    )
     add_settings(accept)
     add_root(accept)
     given = accept.parse_args(arguments)

@@ -30,7 +30,10 @@ def run(arguments: list[str]) -> int:
     try:
         link = listen(settings.serve.listen)
         agent = _start_agent(given.settings, f"{url(link)}/ingest", given.every)
-        print(f"jobsight: dashboard at {url(link)}/   (Ctrl-C stops; data stays in {settings.store.path})", flush=True)
+        print(
+            f"jobsight: dashboard at {url(link)}/   (Ctrl-C stops; data stays in {settings.store.path})",
+            flush=True,
+        )
         try:
             serve(settings, link)
         finally:

@@ -53,7 +53,9 @@ def online(host: Host) -> list[int]:
     text = host.glimpse(f"{CPUS}/online")
     if text is not None:
         return cpulist.cpus(text)
-    return [int(n) for n in re.findall(r"^processor\s*:\s*(\d+)$", host.read("proc/cpuinfo"), re.MULTILINE | re.ASCII)]
+    return [
+        int(n) for n in re.findall(r"^processor\s*:\s*(\d+)$", host.read("proc/cpuinfo"), re.MULTILINE | re.ASCII)
+    ]
 
 
 def place(host: Host, number: int) -> tuple[str, str] | None:

@@ -17,9 +17,7 @@ def instant(text: str, now: float, *, end: bool = False) -> float:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(
-            f"expected a time such as 7d, 2026-11-15 or 2026-11-15T08:00+01:00, got {text!r}"
-        ) from None
+        raise ValueError(f"expected a time such as 7d, 2026-11-15 or 2026-11-15T08:00+01:00, got {text!r}") from None
     if end and len(text) == len("2026-11-15"):
         found += timedelta(days=1)
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -62,7 +62,9 @@ class Intake:
 
     async def take(self, lines: list[tuple[bytes, int]]) -> None:
         for line, length in lines:
-            found = accept(line) if length == len(line) else Refused(line, "$", f"{length} bytes, more than {LARGEST}")
+            found = (
+                accept(line) if length == len(line) else Refused(line, "$", f"{length} bytes, more than {LARGEST}")
+            )
             if isinstance(found, Refused):
                 self._bad.append(found)
             else:

@@ -9,6 +9,7 @@ receiver does not mind.
 import os
 import struct
 import zlib
+from contextlib import suppress
 from typing import NamedTuple
 
 from jobsight import files
@@ -132,10 +133,8 @@ class Spool:
 
     def _unlink(self, number: int) -> None:
         self._sizes.pop(number, None)
-        try:
+        with suppress(FileNotFoundError):
             os.unlink(self._file(number))
-        except FileNotFoundError:
-            pass
 
     def _numbers(self) -> list[int]:
         names = (name.removesuffix(SUFFIX) for name in os.listdir(self._path) if name.endswith(SUFFIX))

@@ -3,7 +3,7 @@
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, Depends, HTTPException, Query
 
 from jobsight.formats import when
 from jobsight.show import views
@@ -50,7 +50,7 @@ def router(store: Store) -> APIRouter:
         return views.nodes(store, time.time())
 
     @routes.get("/jobs")
-    def jobs(chosen: Annotated[Filter, Query()]) -> list[dict[str, Any]]:
+    def jobs(chosen: Annotated[Filter, Depends()]) -> list[dict[str, Any]]:
         now = time.time()
         return views.jobs(store, chosen.query(now), now)
 

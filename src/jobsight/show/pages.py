@@ -2,28 +2,31 @@
 
 import os
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
+from jobsight import __version__
 from jobsight.formats import number
 from jobsight.show import views
 from jobsight.show.api import Filter
 from jobsight.store.protocol import JobQuery, Store
 
-TEMPLATES = Jinja2Templates(directory=os.path.join(os.path.dirname(__file__), "templates"))
-TEMPLATES.env.filters |= {
-    "size": number.size,
-    "volume": number.volume,
-    "cores": number.cores,
-    "ratio": number.ratio,
-    "duration": number.duration,
-    "utc": lambda seconds: datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-    "iso": lambda seconds: datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds"),
-}
+RANGES = {"1h": "last 1 h", "24h": "last 24 h", "7d": "last 7 d", "30d": "last 30 d", "": "all time"}
+# Everything comes from here. Bokeh lays its charts out with inline styles; it needs no inline script and no eval.
+POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'"
+# What a running job used in its last interval. Ten minutes hold that interval at any sensible sampling rate.
+LATEST = """
+SELECT job_key, source, sum(cores), sum(memory) FROM (
+  SELECT job_key, source, node, arg_max(cpu_time / seconds, time) AS cores, arg_max(memory, time) AS memory
+  FROM usage WHERE time > ? AND seconds > 0 GROUP BY ALL)
+GROUP BY ALL
+"""
 
 
 def router(store: Store) -> APIRouter:
@@ -33,26 +36,152 @@ def router(store: Store) -> APIRouter:
     def start(request: Request) -> HTMLResponse:
         now = time.time()
         nodes = views.nodes(store, now)
-        running = views.jobs(store, JobQuery(state="running", limit=500), now)
-        running.sort(key=lambda job: -(job["cores_mean"] or 0))
-        return _page(request, "start.html", nodes=nodes, jobs=running, now=now)
+        running = at_present(store, views.jobs(store, JobQuery(state="running", limit=10_000), now), now)
+        running.sort(key=lambda job: (-(job["cpus"] or 0), -(job["cores_now"] or 0), -(job["memory_now"] or 0)))
+        return _page(
+            request, "start.html", cluster=cluster(nodes), answer=answer(nodes, running), nodes=nodes,
+            squares=[square(node) for node in nodes], jobs=running, now=now,
+        )  # fmt: skip
 
     @routes.get("/jobs")
-    def jobs(request: Request, chosen: Annotated[Filter, Query()]) -> HTMLResponse:
-        now = time.time()
-        found = views.jobs(store, chosen.query(now), now)
-        return _page(request, "jobs.html", jobs=found, given=chosen.given, limit=chosen.limit, now=now)
+    def jobs(request: Request, chosen: Annotated[Filter, Depends()]) -> HTMLResponse:
+        now, found, trouble = time.time(), [], ""
+        try:
+            found = views.jobs(store, chosen.query(now), now)
+        except HTTPException as error:
+            trouble = error.detail
+        return _page(
+            request, "jobs.html", 400 if trouble else 200, cluster=cluster(found), jobs=found, given=chosen.given,
+            limit=chosen.limit, trouble=trouble, states=Counter(job["state"] for job in found), now=now,
+            sort=request.query_params.get("sort", ""), order=request.query_params.get("order", ""),
+        )  # fmt: skip
 
     @routes.get("/job/{key:path}")
     def job(request: Request, key: str) -> HTMLResponse:
         now = time.time()
-        found = views.job(store, key, now)
+        found = views.job(store, key, now, 10)
         if found is None:
-            raise HTTPException(404, f"no job {key}")
-        return _page(request, "job.html", profile=found, job=found["summary"], now=now)
+            return _page(request, "lost.html", 404, key=key, cluster="")
+        figures = found["summary"]
+        every = (store.job(key) or {}).get("every", 0.0)
+        return _page(
+            request, "job.html", cluster=figures["cluster"], profile=found, job=figures, reasons=reasons(figures),
+            commands=shares(figures["commands"]), every=every, next=max(1, round(figures["seen"] + every - now)),
+        )  # fmt: skip
 
     return routes
 
 
-def _page(request: Request, name: str, **values: Any) -> HTMLResponse:
-    return TEMPLATES.TemplateResponse(request, name, values)
+def at_present(store: Store, jobs: list[dict[str, Any]], now: float) -> list[dict[str, Any]]:
+    """Jobs with what they use now; the mean over their life where the last interval is not known."""
+    latest = {(key, source): (cores, memory) for key, source, cores, memory in store.query(LATEST, [now - 600])}
+    found = []
+    for job in jobs:
+        cores, memory = latest.get((job["key"], job["source"]), (job["cores_mean"], job["memory_mean"]))
+        found.append({**job, "cores_now": cores, "memory_now": memory})
+    return found
+
+
+def cluster(rows: list[dict[str, Any]]) -> str:
+    """The name of the one there is."""
+    names = sorted({row["cluster"] for row in rows})
+    return names[0] if len(names) == 1 else f"{len(names)} clusters" if names else ""
+
+
+def answer(nodes: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> str:
+    """How things stand, in a sentence."""
+    if not nodes:
+        return "No machine has been heard of yet."
+    states = Counter(node["state"] for node in nodes)
+    heard = [node for node in nodes if node["state"] != "silent"]
+    said = _count(len(nodes), "machine")
+    if states["silent"]:
+        said += f", {states['silent']} silent"
+    if states["trouble"]:
+        said += f", {states['trouble']} with failing collectors"
+    cores = number.cores(sum(job["cores_now"] or 0 for job in jobs))
+    memory = number.size(sum(job["memory_now"] or 0 for job in jobs))
+    said += f"; {_count(len(jobs), 'job')} {'uses' if len(jobs) == 1 else 'use'} {cores}"
+    said += f" of {sum(node['cpus'] or 0 for node in heard)} cores"
+    return f"{said} and {memory} of {number.size(sum(node['memory'] or 0 for node in heard))} of memory."
+
+
+def _count(many: int, noun: str) -> str:
+    return f"{many} {noun}" if many == 1 else f"{many} {noun}s"
+
+
+def square(node: dict[str, Any]) -> dict[str, Any]:
+    """A node as the grid shows it: how full, in what state, and both in words."""
+    load, cpus = node["load"], node["cpus"]
+    full = None if load is None or not cpus else load / cpus
+    if node["state"] == "silent":
+        word = "silent"
+    elif node["state"] == "trouble":
+        word = "failing collectors"
+    elif full is None:
+        word = "load not known"
+    else:
+        word = "idle" if full < 0.1 else "partly busy" if full < 0.75 else "busy" if full < 1.25 else "overloaded"
+    return {"full": min(1.0, full or 0.0), "word": word}
+
+
+def reasons(job: dict[str, Any]) -> dict[str, str]:
+    """What to say in the place of a number that is not there."""
+    group = job["source"] == "cgroup"
+    return {
+        "cpu": "— not known before the second sample",
+        "memory": "— memory controller off" if group else "— no permission",
+        "io": "— io controller off" if group else "— no permission",
+        "threads": "— pids controller off" if group else "— not seen",
+    }
+
+
+def shares(commands: dict[str, float]) -> list[dict[str, Any]]:
+    """Commands by CPU time, largest first, with their part of the whole."""
+    whole = sum(commands.values())
+    ordered = sorted(commands.items(), key=lambda item: -item[1])
+    return [{"name": name, "cpu": cpu, "part": cpu / whole if whole else None} for name, cpu in ordered]
+
+
+def job_link(key: str) -> str:
+    return "/job/" + quote(key, safe="")
+
+
+def jobs_link(**filters: str) -> str:
+    """The job list with these filters; empty ones are left out, but for an empty `since`, which means all time."""
+    return "/jobs?" + urlencode({key: value for key, value in filters.items() if value or key == "since"})
+
+
+def part(used: float | None, given: float | None) -> str:
+    """Width of a meter's bar."""
+    return "0%" if used is None or not given else f"{min(1.0, max(0.0, used / given)):.1%}"
+
+
+def utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+TEMPLATES = Jinja2Templates(directory=os.path.join(os.path.dirname(__file__), "templates"))
+TEMPLATES.env.trim_blocks = TEMPLATES.env.lstrip_blocks = True
+TEMPLATES.env.filters |= {
+    "size": number.size,
+    "volume": number.volume,
+    "cores": number.cores,
+    "ratio": number.ratio,
+    "duration": number.duration,
+    "utc": utc,
+    "iso": iso,
+}
+TEMPLATES.env.globals |= {
+    "job_link": job_link, "jobs_link": jobs_link, "part": part, "ranges": RANGES, "version": __version__,
+}  # fmt: skip
+
+
+def _page(request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+    answered = TEMPLATES.TemplateResponse(request, name, values, status)
+    answered.headers["Content-Security-Policy"] = POLICY
+    return answered

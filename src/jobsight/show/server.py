@@ -36,6 +36,8 @@ def listen(address: str) -> socket.socket:
     link.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         link.bind((host, int(port)))
+        # From here on senders wait for an answer in place of being refused one.
+        link.listen(128)
     except (OSError, OverflowError) as error:
         link.close()
         raise ListenError(f"cannot listen on {address}: {error}") from None
@@ -95,7 +97,10 @@ def serve(settings: Settings, link: socket.socket) -> None:
         )
     quarantine = Quarantine(os.path.join(settings.store.path, "quarantine"))
     config = uvicorn.Config(
-        application(store, quarantine, token), log_level="warning", access_log=False, timeout_graceful_shutdown=5
+        application(store, quarantine, token),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=5,
     )
     digester = Digester(store, settings.store.keep)
     try:

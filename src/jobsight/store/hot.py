@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import duckdb
+import msgspec
 
 from jobsight import catalogue
 from jobsight.ingest.accept import LARGEST, Accepted
@@ -23,7 +24,7 @@ LAYOUT = 1
 
 
 class Hot:
-    """One DuckDB file. Each call works on a cursor of its own, so readers and the loader do not wait for each other."""
+    """One DuckDB file. Each call has a cursor of its own: readers and the loader do not wait for each other."""
 
     def __init__(self, path: str, derived: dict[str, type[Any]]) -> None:
         self._scratch = os.path.join(path, "load")
@@ -97,7 +98,7 @@ class Hot:
         """Delete rows older than `before`."""
         with self._connection.cursor() as cursor:
             for table in ("run", *self._tables):
-                cursor.execute(f"DELETE FROM {table} WHERE time < ?", [before])  # noqa: S608
+                cursor.execute(f"DELETE FROM {table} WHERE time < ?", [before])
 
     def close(self) -> None:
         self._connection.close()
@@ -111,28 +112,26 @@ class Hot:
             path = os.path.join(self._scratch, f"{collector}.jsonl")
             with open(path, "wb") as scratch:
                 scratch.write(b"\n".join(lines))
-            source = _source(collector, self._tables[collector], path)
+            source = _source(self._tables[collector], path)
             cursor.execute(_insert_run(source))
             cursor.execute(_insert_rows(collector, self._tables[collector], source))
             os.unlink(path)
 
     def _insert(self, cursor: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[Any, ...]]) -> None:
         path = os.path.join(self._scratch, f"{table}.json")
-        import msgspec
-
         with open(path, "wb") as scratch:
             scratch.write(msgspec.json.encode({"rows": list(zip(*rows, strict=True))}))
         names = ["cluster", "node", "boot", "time", *(f.name for f in fields_of(self._tables[table]))]
         kinds = ["VARCHAR"] * 3 + ["DOUBLE", *(DUCKDB[base(f.unit)] for f in fields_of(self._tables[table]))]
         picked = ", ".join(f"unnest(CAST(rows[{i}] AS {kind}[]))" for i, kind in enumerate(kinds, 1))
         cursor.execute(
-            f"INSERT INTO {table} ({', '.join(names)}) SELECT {picked} FROM read_json('{path}', "  # noqa: S608
+            f"INSERT INTO {table} ({', '.join(names)}) SELECT {picked} FROM read_json('{path}', "
             f"columns = {{rows: 'JSON[]'}}, maximum_object_size = 1073741824)"
         )
         os.unlink(path)
 
 
-def _source(collector: str, record: type[Any], path: str) -> str:
+def _source(record: type[Any], path: str) -> str:
     """The scratch file as a table function, its types those of the record."""
     rows = ", ".join(f"{f.name} {DUCKDB[base(f.unit)]}[]" for f in fields_of(record))
     names = ("cluster", "node", "boot", "collector", "time", "status", "error")
@@ -152,13 +151,13 @@ TIME = "epoch_us(time::TIMESTAMPTZ) / 1e6"
 def _insert_run(source: str) -> str:
     return (
         "INSERT INTO run (cluster, node, boot, collector, time, uptime, every, status, seconds, error, missing) "
-        f"SELECT cluster, node, boot, collector, {TIME}, uptime, every, status, seconds, error, missing FROM {source}"  # noqa: S608
+        f"SELECT cluster, node, boot, collector, {TIME}, uptime, every, status, seconds, error, missing FROM {source}"
     )
 
 
 def _insert_rows(table: str, record: type[Any], source: str) -> str:
     names = [f.name for f in fields_of(record)]
     return (
-        f"INSERT INTO {table} (cluster, node, boot, time, {', '.join(names)}) "  # noqa: S608
+        f"INSERT INTO {table} (cluster, node, boot, time, {', '.join(names)}) "
         f"SELECT cluster, node, boot, {TIME}, {', '.join(f'unnest(rows.{name})' for name in names)} FROM {source}"
     )

@@ -90,7 +90,7 @@ class Small:
 
     def _documents(self, rest: str, values: list[Any]) -> list[dict[str, Any]]:
         with self._lock:
-            rows = self._connection.execute(f"SELECT document FROM job {rest}", values).fetchall()  # noqa: S608
+            rows = self._connection.execute(f"SELECT document FROM job {rest}", values).fetchall()
         return [json.loads(row[0]) for row in rows]
 
 

@@ -1,0 +1,172 @@
+"""What happened with a job: one screen.
+
+ID is the scheduler's number, or the session's on a machine with no batch system; a key as `jobsight jobs --json`
+prints it always names one job. With --pid, the job of a process on this machine.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from jobsight.cli.arguments import (
+    FailedError,
+    WrongUseError,
+    add_formats,
+    add_settings,
+    parser,
+    sentences,
+    settings_of,
+)
+from jobsight.formats.number import cores, duration, meter, ratio, size, spark, volume
+
+WIDTH = 60
+
+
+@sentences
+def run(arguments: list[str]) -> int:
+    accept = parser("job", __doc__)
+    accept.add_argument("id", nargs="?", metavar="ID", help="the job's id or key")
+    accept.add_argument("--pid", type=int, help="the job of this process")
+    accept.add_argument("--store", metavar="DIR", help="where rows and jobs are kept")
+    add_settings(accept)
+    add_formats(accept)
+    given = accept.parse_args(arguments)
+    if (given.id is None) == (given.pid is None):
+        raise WrongUseError("say which job: jobsight job ID, or jobsight job --pid PID")
+    name = given.id if given.id is not None else _job_of(given.pid)
+    found = _read(given.store or settings_of(given.settings).store.path, name)
+    print(_shown(found, given.format))
+    return 0
+
+
+def _job_of(pid: int) -> str:
+    from jobsight.formats import cgrouppath, procstat
+    from jobsight.host import Host
+
+    host = Host("/")
+    try:
+        stat = procstat.parse(host.read_bytes(f"proc/{pid}/stat"))
+    except OSError:
+        raise FailedError(f"no process {pid} here") from None
+    group = cgrouppath.job_of_process(host.glimpse(f"proc/{pid}/cgroup") or "")
+    return group.job if group else str(stat.session or stat.process_group or stat.pid)
+
+
+def _read(path: str, name: str) -> dict[str, Any]:
+    from jobsight.show.reader import open_reader
+    from jobsight.store.protocol import StoreError
+
+    try:
+        reader = open_reader(path)
+        try:
+            matches = reader.named(name)
+            if not matches:
+                raise FailedError(f"no job {name}; `jobsight jobs --text {name}` searches")
+            found = reader.job(matches[0]["key"])
+        finally:
+            reader.close()
+    except StoreError as error:
+        raise FailedError(str(error)) from None
+    if found is None:
+        raise FailedError(f"no job {name}")
+    found["others"] = [match["key"] for match in matches[1:]]
+    return found
+
+
+def _shown(profile: dict[str, Any], form: str) -> str:
+    from jobsight.show.terminal import export
+
+    if form == "json":
+        import json
+
+        return json.dumps(profile, indent=2)
+    if form != "table":
+        return export([profile["summary"]], form)
+    job = profile["summary"]
+    parts = [_head(job), "", profile["verdict"], "", _meters(job), "", _charts(profile["series"]), ""]
+    parts += [_processes(profile), "", _foot(profile)]
+    return "\n".join(parts)
+
+
+def _head(job: dict[str, Any]) -> str:
+    from jobsight.show.terminal import coloured, safe
+
+    nodes = job["nodes"][0] if len(job["nodes"]) == 1 else f"{len(job['nodes'])} nodes"
+    title = coloured(f"{job['id']} {safe(job['command'])}", "strong")
+    facts = [safe(job["owner"]), nodes, job["scheduler"], f"{job['state']} after {duration(job['elapsed'])}"]
+    return f"{title}   {' · '.join(facts)}"
+
+
+def _meters(job: dict[str, Any]) -> str:
+    used = f"{cores(job['cores_mean'])} of {job['cpus'] or '—'} cores"
+    held = f"{size(job['memory_peak'])} of {size(job['memory_limit'])} at most, {size(job['memory_mean'])} on average"
+    return "\n".join(
+        [
+            f"{'CPU':<8}[{meter(job['cores_mean'], job['cpus'], 20)}]  {used}",
+            f"{'memory':<8}[{meter(job['memory_peak'], job['memory_limit'], 20)}]  {held}",
+            f"{'time':<8}{duration(job['cpu_time'])} of CPU time in {duration(job['elapsed'])}",
+            f"{'I/O':<8}{volume(job['read'])} read, {volume(job['written'])} written",
+        ]
+    )
+
+
+def _charts(series: dict[str, dict[str, list[float]]]) -> str:
+    lines = []
+    for name, label, shown in (
+        ("cpu", "CPU", cores),
+        ("memory", "memory", size),
+        ("written", "written", _rate),
+    ):
+        values = series[name]["value"]
+        if values:
+            lines.append(f"{label:<8}{spark(_resampled(series[name], WIDTH))}  peak {shown(max(values))}")
+    return "\n".join(lines) or "No chart yet: it takes two samples."
+
+
+def _rate(value: float) -> str:
+    return f"{volume(value)}/s"
+
+
+def _resampled(series: dict[str, list[float]], width: int) -> list[float]:
+    """The highest value in each of `width` slices of the time."""
+    first, last = series["start"][0], series["end"][-1]
+    slices = [0.0] * min(width, len(series["value"]))
+    for start, end, value in zip(series["start"], series["end"], series["value"], strict=True):
+        low = int((start - first) / (last - first) * len(slices))
+        high = int((end - first) / (last - first) * len(slices) - 1e-9)
+        for place in range(low, min(high, len(slices) - 1) + 1):
+            slices[place] = max(slices[place], value)
+    return slices
+
+
+def _processes(profile: dict[str, Any], most: int = 10) -> str:
+    from jobsight.show.terminal import table
+
+    names = ["pid", "command", "node", "cpu time", "memory", "threads", "written"]
+    rows = [
+        [
+            str(p["pid"]), p["command"], p["node"], duration(p["cpu_time"]), size(p["memory_peak"]),
+            str(p["threads_peak"]), volume(p["written"]),
+        ]
+        for p in profile["processes"][:most]
+    ]  # fmt: skip
+    if not rows:
+        return "No process of it was seen."
+    shown = table(names, rows, frozenset({"pid", "cpu time", "memory", "threads", "written"}))
+    more = profile["processes_total"] - len(rows)
+    return shown + (f"\n… and {more} more" if more else "")
+
+
+def _foot(profile: dict[str, Any]) -> str:
+    job = profile["summary"]
+    when = [datetime.fromtimestamp(job[name]).astimezone().isoformat(" ", "seconds") for name in ("started", "seen")]
+    lines = [
+        f"from {when[0]} to {when[1]}, {ratio(job['coverage'])} of it observed; totals from {_SOURCES[job['source']]}"
+    ]
+    if job["source"] == "cgroup" and job["cpu_time_processes"] is not None:
+        lines.append(f"summing processes gives {duration(job['cpu_time_processes'])} of CPU time")
+    if profile["others"]:
+        lines.append(f"earlier jobs of this id: {', '.join(profile['others'])}")
+    return "\n".join(lines)
+
+
+_SOURCES = {"cgroup": "the job's control group", "process": "its processes"}

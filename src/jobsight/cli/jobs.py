@@ -1,0 +1,123 @@
+"""List jobs: what ran, who ran it, what it used.
+
+With no filter: your own jobs of the last 24 hours, running ones first. `--user all` shows everybody's; root sees
+everybody's anyway.
+"""
+
+import getpass
+import os
+import time
+from typing import Any
+
+from jobsight.cli.arguments import (
+    FailedError,
+    WrongUseError,
+    add_formats,
+    add_settings,
+    parser,
+    sentences,
+    settings_of,
+)
+from jobsight.formats import when
+from jobsight.formats.number import cores, duration, meter, size, volume
+
+STATES = {"running": "▶ running", "ended": "■ ended", "silent": "? silent"}
+
+
+@sentences
+def run(arguments: list[str]) -> int:
+    accept = parser("jobs", __doc__)
+    add_settings(accept)
+    add_formats(accept)
+    accept.add_argument("--since", default="24h", help="seen after: 7d, 2026-11-15, … (24h)")
+    accept.add_argument("--until", default="", help="started before")
+    accept.add_argument("--user", dest="owner", help="whose; `all` for everybody's (your own)")
+    accept.add_argument("--node", default="", help="on which node")
+    accept.add_argument("--command", default="", help="running which command")
+    accept.add_argument("--state", default="", choices=("running", "ended"), help="in which state")
+    accept.add_argument("--text", default="", help="part of the id, user, command or node")
+    accept.add_argument("--limit", type=int, default=1000, help="at most so many (1000)")
+    accept.add_argument("--store", metavar="DIR", help="where rows and jobs are kept")
+    given = accept.parse_args(arguments)
+    filters = {
+        name: getattr(given, name)
+        for name in ("since", "until", "owner", "node", "command", "state", "text", "limit")
+    }
+    filters["owner"] = _owner(given.owner)
+    for name in ("since", "until"):
+        try:
+            when.instant(filters[name] or "now", time.time())
+        except ValueError as error:
+            raise WrongUseError(f"--{name}: {error}") from None
+    found = _read(given.store or settings_of(given.settings).store.path, filters)
+    print(_shown(found, given.format))
+    return 0
+
+
+def _owner(given: str | None) -> str:
+    """Empty for everybody's."""
+    if given == "all" or (given is None and os.geteuid() == 0):
+        return ""
+    return given or getpass.getuser()
+
+
+def _read(path: str, filters: dict[str, Any]) -> list[dict[str, Any]]:
+    from jobsight.show.reader import open_reader
+    from jobsight.store.protocol import StoreError
+
+    try:
+        reader = open_reader(path)
+        try:
+            return reader.jobs(**filters)
+        finally:
+            reader.close()
+    except StoreError as error:
+        raise FailedError(str(error)) from None
+
+
+def _shown(jobs: list[dict[str, Any]], form: str) -> str:
+    from jobsight.show.terminal import export, table
+
+    if form != "table":
+        return export(jobs, form)
+    if not jobs:
+        return "No jobs match. Try --since 7d, or see `jobsight doctor` if nothing is sampled."
+    names = [
+        "state",
+        "id",
+        "user",
+        "command",
+        "nodes",
+        "elapsed",
+        "cores",
+        "",
+        "cpu time",
+        "memory",
+        "",
+        "read",
+        "written",
+    ]
+    right = frozenset({"elapsed", "cores", "cpu time", "memory", "read", "written"})
+    return table(names, [_row(job) for job in jobs], right)
+
+
+def _row(job: dict[str, Any]) -> list[str]:
+    return [
+        STATES[job["state"]],
+        job["id"],
+        job["owner"],
+        job["command"],
+        _nodes(job["nodes"]),
+        duration(job["elapsed"]),
+        f"{cores(job['cores_mean'])}/{job['cpus'] or '—'}",
+        meter(job["cores_mean"], job["cpus"], 6),
+        duration(job["cpu_time"]),
+        size(job["memory_peak"]),
+        meter(job["memory_peak"], job["memory_limit"], 6),
+        volume(job["read"]),
+        volume(job["written"]),
+    ]
+
+
+def _nodes(nodes: list[str]) -> str:
+    return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
