@@ -79,9 +79,11 @@ class Agent:
 class Signals:
     """SIGTERM and SIGINT stop, SIGHUP reloads; waiting is cut short by any of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, leash: bool = False) -> None:
+        """On a `leash` the end of standard input stops as well."""
         self.stop = False
         self.reload = False
+        self._watched = [sys.stdin.fileno()] if leash else []
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -90,9 +92,10 @@ class Signals:
 
     def wait(self, seconds: float) -> None:
         if not (self.stop or self.reload):
-            ready, _, _ = select.select([self._read], [], [], seconds)
-            if ready:
+            ready, _, _ = select.select([self._read, *self._watched], [], [], seconds)
+            if self._read in ready:
                 os.read(self._read, 1024)
+            self.stop = self.stop or any(not os.read(fd, 1024) for fd in self._watched if fd in ready)
 
     def _on_stop(self, *_: object) -> None:
         self.stop = True

@@ -70,6 +70,8 @@ class Job(Struct):
     started: float
     seen: float
     every: float
+    guessed: bool = False
+    """Whether `started` is a guess: a control group does not tell its age, processes do."""
     commands: dict[str, float] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
 

@@ -40,7 +40,7 @@ class Keeper:
                 self._ledger.take(message)
         usage, jobs = self._ledger.emptied()
         rows = [(row.cluster, row.node, row.boot, row.time, *row.usage) for row in usage]  # type: ignore[misc]
-        return {"usage": rows}, [msgspec.to_builtins(job) for job in jobs.values()]
+        return {"usage": rows}, [msgspec.to_builtins(job) for job in jobs]
 
 
 class Documents:

@@ -1,5 +1,11 @@
 """What one job used on one node between two samples: the table that lists, pages and summaries are made of."""
 
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from jobsight.analyse.growth import Gain, growth
+from jobsight.analyse.sample import column
+from jobsight.ingest.accept import Accepted
 from jobsight.schema.record import counter, gauge, label, record
 from jobsight.schema.units import Bytes, Count, Seconds
 
@@ -22,3 +28,69 @@ class Usage:
     read: Bytes | None = counter("Bytes read from storage in the interval.", default=None)
     written: Bytes | None = counter("Bytes written to storage in the interval.", default=None)
     oom_kills: Count | None = counter("Processes killed for want of memory in the interval.", default=None)
+
+
+class Machine(NamedTuple):
+    """What a node has: the bound of a job that has no other."""
+
+    cpus: Count | None = None
+    memory: Bytes | None = None
+
+
+class Interval(NamedTuple):
+    """The time a usage row stands for."""
+
+    seconds: float
+    covered: float
+
+
+def of_processes(
+    key: str, interval: Interval, sample: Accepted, rows: list[int], used: list[Gain], on: Machine
+) -> Usage:
+    """A job's use as the sum over its processes."""
+    own = _known(column(sample, "memory_anon")[row] for row in rows)
+    read, written = _known(gain.read for gain in used), _known(gain.written for gain in used)
+    return Usage(
+        job_key=key,
+        source="process",
+        seconds=Seconds(interval.seconds),
+        covered=Seconds(interval.covered),
+        cpu_time=Seconds(sum(gain.cpu for gain in used)),
+        cpus=on.cpus,
+        memory=Bytes(sum(own)) if own else None,
+        memory_limit=on.memory,
+        threads=Count(sum(sample.columns["threads"][row] for row in rows)),
+        processes=Count(len(rows)),
+        read=Bytes(sum(read)) if read else None,
+        written=Bytes(sum(written)) if written else None,
+    )
+
+
+def of_group(key: str, interval: Interval, before: dict[str, Any], now: dict[str, Any], on: Machine) -> Usage:
+    """A job's use as its control group counted it."""
+    return Usage(
+        job_key=key,
+        source="cgroup",
+        seconds=Seconds(interval.seconds),
+        covered=Seconds(interval.covered),
+        cpu_time=_gained(before, now, "cpu_time"),
+        cpus=now["cpus"] if now["cpus"] is not None else on.cpus,
+        memory=now["memory_anon"],
+        memory_cache=now["memory_file"],
+        memory_limit=now["memory_limit"] if now["memory_limit"] is not None else on.memory,
+        threads=now["processes"],
+        read=_gained(before, now, "read"),
+        written=_gained(before, now, "written"),
+        oom_kills=_gained(before, now, "oom_kills"),
+    )
+
+
+def _gained(before: dict[str, Any], now: dict[str, Any], name: str) -> Any:
+    """Growth of a counter since the last sample; since it began if there was none."""
+    if now[name] is None:
+        return None
+    return growth([before.get(name) or 0, now[name]])
+
+
+def _known(values: Iterable[int | None]) -> list[int]:
+    return [value for value in values if value is not None]

@@ -25,6 +25,7 @@ def run(arguments: list[str]) -> int:
     accept.add_argument("--once", action="store_true", help="run every collector once and stop")
     accept.add_argument("--url", help="send to this server, in place of the sinks in the settings")
     accept.add_argument("--every", metavar="SECONDS", type=float, help="sample at least this often")
+    accept.add_argument("--leash", action="store_true", help="stop when standard input is closed")
     given = accept.parse_args(arguments)
 
     def load() -> Settings:
@@ -35,7 +36,7 @@ def run(arguments: list[str]) -> int:
         if given.once:
             _once(settings, given.root)
         else:
-            serve(load, given.root, SystemClock(), Signals())
+            serve(load, given.root, SystemClock(), Signals(leash=given.leash))
     return 0
 
 

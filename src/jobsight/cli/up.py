@@ -35,7 +35,7 @@ def run(arguments: list[str]) -> int:
             flush=True,
         )
         try:
-            serve(settings, link)
+            serve(settings, link, before_stop=lambda: _stop(agent))
         finally:
             _stop(agent)
     except (ListenError, StoreError) as error:
@@ -44,11 +44,15 @@ def run(arguments: list[str]) -> int:
 
 
 def _start_agent(settings: str | None, url: str, every: float) -> subprocess.Popen[bytes]:
-    """The agent as a process of its own, as it is on a node. It must outlive Ctrl-C long enough to hand over."""
-    command = [sys.executable, "-m", "jobsight", "agent", "--url", url, "--every", str(every)]
+    """The agent as a process of its own, as it is on a node.
+
+    In a session of its own, so that Ctrl-C leaves it the time to hand over; on a pipe, so that it ends with us
+    even if we are killed.
+    """
+    command = [sys.executable, "-m", "jobsight", "agent", "--leash", "--url", url, "--every", str(every)]
     if settings:
         command += ["--settings", settings]
-    return subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL)
+    return subprocess.Popen(command, start_new_session=True, stdin=subprocess.PIPE)
 
 
 def _stop(agent: subprocess.Popen[bytes]) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import hmac
 import zlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,7 +13,9 @@ from fastapi.responses import JSONResponse
 from jobsight.ingest.accept import LARGEST, Refused, accept
 from jobsight.ingest.lines import Lines
 from jobsight.ingest.quarantine import Quarantine
-from jobsight.store.protocol import Store
+
+# Makes lines durable; see `store.protocol.Store.append`.
+Append = Callable[[Sequence[bytes]], "Future[None]"]
 
 # Accepted lines are handed to the log in groups of about this size, so a long body needs little memory.
 GROUP = 4 * 2**20
@@ -19,7 +23,7 @@ GROUP = 4 * 2**20
 TOLD = 20
 
 
-def router(store: Store, quarantine: Quarantine, token: str | None) -> APIRouter:
+def router(append: Append, quarantine: Quarantine, token: str | None) -> APIRouter:
     routes = APIRouter()
 
     @routes.post("/ingest")
@@ -29,7 +33,7 @@ def router(store: Store, quarantine: Quarantine, token: str | None) -> APIRouter
         encoding = request.headers.get("content-encoding", "identity")
         if encoding not in ("gzip", "identity"):
             return JSONResponse({"error": f"cannot read content-encoding {encoding}: send gzip or none"}, 415)
-        intake = Intake(store, quarantine)
+        intake = Intake(append, quarantine)
         lines = Lines(packed=encoding == "gzip", limit=LARGEST)
         try:
             async for piece in request.stream():
@@ -50,8 +54,8 @@ def router(store: Store, quarantine: Quarantine, token: str | None) -> APIRouter
 class Intake:
     """One request's messages on their way in."""
 
-    def __init__(self, store: Store, quarantine: Quarantine) -> None:
-        self._store = store
+    def __init__(self, append: Append, quarantine: Quarantine) -> None:
+        self._append = append
         self._quarantine = quarantine
         self._good: list[bytes] = []
         self._bad: list[Refused] = []
@@ -78,7 +82,7 @@ class Intake:
         good, bad = self._good, self._bad
         self._good, self._bad, self._size = [], [], 0
         if good:
-            await asyncio.wrap_future(self._store.append(good))
+            await asyncio.wrap_future(self._append(good))
             self.accepted += len(good)
         if bad:
             await asyncio.to_thread(self._quarantine.keep, bad)

@@ -37,10 +37,12 @@ class Spool:
         self.dropped = 0
         files.make_directory(path)
         self._sizes = {number: os.path.getsize(self._file(number)) for number in self._numbers()}
-        # Never append behind a torn frame: what an earlier life left stays as it is, we write a new segment.
-        self._last = max(self._sizes, default=0) + 1
+        number, position = self._read_mark()
+        # Never append behind a torn frame, never use a number again that the mark may speak of.
+        self._last = max([number, *self._sizes]) + 1
         self._sizes[self._last] = 0
-        self._first, self._offset = self._read_mark()
+        known = position <= self._sizes.get(number, -1)
+        self._first, self._offset = (number, position) if known else (min(self._sizes), 0)
         self._count_torn()
         self._expire(now)
 
@@ -77,7 +79,8 @@ class Spool:
                     return found
                 found.append(frame)
                 total += len(frame.payload)
-            if total >= limit:
+            # The piece that was loaded may end before the segment does: what follows must not be passed over.
+            if total >= limit or (found and found[-1].segment == number and found[-1].end < self._sizes[number]):
                 break
         return found
 
@@ -142,10 +145,9 @@ class Spool:
 
     def _read_mark(self) -> tuple[int, int]:
         words = files.read_at(os.path.join(self._path, "mark"), 0, 64).split()
-        number, position = (int(word) for word in words) if len(words) == 2 else (0, 0)
-        if position > self._sizes.get(number, -1):
-            return min(self._sizes), 0
-        return number, position
+        if len(words) != 2 or not all(word.isdigit() for word in words):
+            return 0, 0
+        return int(words[0]), int(words[1])
 
     def _file(self, number: int) -> str:
         return os.path.join(self._path, f"{number:08d}{SUFFIX}")

@@ -19,7 +19,7 @@ BOKEH = os.path.join(os.path.dirname(bokeh.__file__), "server", "static", "js")
 def application(store: Store, quarantine: Quarantine, token: str | None = None) -> FastAPI:
     """Everything the server answers."""
     app = FastAPI(title="jobsight", version=__version__, docs_url=None, redoc_url=None)
-    app.include_router(http.router(store, quarantine, token))
+    app.include_router(http.router(store.append, quarantine, token))
     app.include_router(api.router(store))
     app.include_router(pages.router(store))
     app.mount("/static", StaticFiles(directory=os.path.join(HERE, "static")), "static")

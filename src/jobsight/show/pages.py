@@ -158,11 +158,22 @@ def part(used: float | None, given: float | None) -> str:
 
 
 def utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """To be read by people."""
+    instant = _instant(seconds)
+    return "— not a time" if instant is None else instant.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    """To be read by the browser, which shows it in the reader's zone."""
+    instant = _instant(seconds)
+    return "" if instant is None else instant.isoformat(timespec="seconds")
+
+
+def _instant(seconds: float) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):  # one agent's broken clock must not break everybody's list
+        return None
 
 
 TEMPLATES = Jinja2Templates(directory=os.path.join(os.path.dirname(__file__), "templates"))

@@ -2,11 +2,12 @@
 
 import json
 import os
+import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
@@ -85,7 +86,25 @@ def announced(path: str, address: str) -> Iterator[None]:
         os.unlink(file)
 
 
-def serve(settings: Settings, link: socket.socket) -> None:
+class Server(uvicorn.Server):
+    """uvicorn, stopped our way: what feeds us is stopped first, and no signal is raised a second time."""
+
+    def __init__(self, config: uvicorn.Config, before_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._before_stop = before_stop
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: threading.Thread(target=self._stop).start())
+        yield
+
+    def _stop(self) -> None:
+        self._before_stop()
+        self.should_exit = True
+
+
+def serve(settings: Settings, link: socket.socket, before_stop: Callable[[], None] = lambda: None) -> None:
     """Serve until SIGTERM or SIGINT."""
     store = open_store(settings.store.path)
     token = _token(settings.serve.token_file)
@@ -103,9 +122,10 @@ def serve(settings: Settings, link: socket.socket) -> None:
         timeout_graceful_shutdown=5,
     )
     digester = Digester(store, settings.store.keep)
+    server = Server(config, before_stop)
     try:
         with announced(settings.store.path, url(link)):
-            uvicorn.Server(config).run(sockets=[link])
+            server.run(sockets=[link])
     finally:
         digester.stop()
         store.close()

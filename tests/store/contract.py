@@ -1,0 +1,139 @@
+"""What any store must do. Each engine's test imports this and gives a way to open one."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from jobsight.store.protocol import JobQuery, Store
+
+Open = Callable[[], Store]
+BOOT = 1794700000.0
+
+
+def load_line(time: float, node: str = "n1", status: str = "ok") -> bytes:
+    rows = {"load1": [0.5], "load5": [0.5], "load15": [0.5], "runnable": [1], "existing": [80]}
+    return _line("load", time, rows if status == "ok" else {}, node, status)
+
+
+def process_line(time: float, node: str = "n1", **changes: Any) -> bytes:
+    row = {
+        "pid": 100, "started": 50.0, "parent": 1, "session": 100, "process_group": 100, "scheduler": "session",
+        "job": "100", "owner": "alice", "command": "work", "state": "R", "threads": 2, "cpu_user": time - BOOT - 50,
+        "cpu_system": 0.0, "cpu_children": 0.0, "memory_virtual": 10, "memory_anon": 1000,
+    } | changes  # fmt: skip
+    return _line("process", time, {name: [value] for name, value in row.items()}, node)
+
+
+def _line(collector: str, time: float, rows: dict[str, Any], node: str, status: str = "ok") -> bytes:
+    from jobsight.schema.wire import instant
+
+    message = {
+        "schema": 1, "cluster": "fox", "node": node, "boot": "b1", "collector": collector, "time": instant(time),
+        "uptime": time - BOOT, "every": 10, "status": status, "seconds": 0.01, "rows": rows,
+    }  # fmt: skip
+    return json.dumps(message).encode()
+
+
+class StoreContract:
+    """Subclass with a fixture `opened`: a function that opens the same store each time it is called."""
+
+    def test_what_is_appended_can_be_read_after_digesting(self, opened: Open) -> None:
+        store = opened()
+        store.append([load_line(BOOT + 100), load_line(BOOT + 110)]).result(10)
+        assert store.digest() == 2
+        assert store.query("SELECT node, time, load1 FROM load ORDER BY time") == [
+            ("n1", BOOT + 100, 0.5),
+            ("n1", BOOT + 110, 0.5),
+        ]
+
+    def test_storing_twice_changes_nothing(self, opened: Open) -> None:
+        store = opened()
+        lines = [load_line(BOOT + 100), process_line(BOOT + 100), load_line(BOOT + 100)]
+        store.append(lines).result(10)
+        store.append(lines).result(10)
+        assert store.digest() == 2
+        store.append(lines).result(10)
+        assert store.digest() == 0
+        assert store.query("SELECT count(*) FROM load") == [(1,)]
+        assert store.query("SELECT count(*) FROM process") == [(1,)]
+        assert store.query("SELECT count(*) FROM run") == [(2,)]
+
+    def test_what_was_appended_and_not_digested_is_there_after_opening_again(self, opened: Open) -> None:
+        store = opened()
+        store.append([load_line(BOOT + 100)]).result(10)
+        store.close()
+        again = opened()
+        assert again.digest() == 1
+        assert again.query("SELECT count(*) FROM load") == [(1,)]
+
+    def test_a_job_goes_on_over_a_restart(self, opened: Open) -> None:
+        store = opened()
+        store.append([process_line(BOOT + 100)]).result(10)
+        store.digest()
+        store.close()
+        again = opened()
+        again.append([process_line(BOOT + 110)]).result(10)
+        again.digest()
+        (job,) = again.jobs(JobQuery(), BOOT + 110)
+        assert job["parts"][0]["cpu_time"] == 60
+        assert job["started"] == BOOT + 50
+        assert again.query("SELECT sum(cpu_time) FROM usage") == [(60.0,)]
+        assert again.job(job["key"]) == job
+        assert again.job("nobody") is None
+
+    def test_a_run_that_failed_is_kept_and_ends_no_job(self, opened: Open) -> None:
+        store = opened()
+        failed = process_line(BOOT + 110).replace(b'"ok"', b'"failed"')
+        store.append([process_line(BOOT + 100), failed]).result(10)
+        store.digest()
+        (job,) = store.jobs(JobQuery(state="running"), BOOT + 110)
+        assert job["seen"] == BOOT + 100
+        statuses = store.query("SELECT status FROM run ORDER BY time")
+        assert statuses == [("ok",), ("failed",)]
+
+    def test_a_row_without_its_optional_columns_has_them_missing(self, opened: Open) -> None:
+        store = opened()
+        store.append([process_line(BOOT + 100)]).result(10)
+        store.digest()
+        assert store.query("SELECT read, written, memory_shared FROM process") == [(None, None, None)]
+
+    def test_hostile_names_come_back_as_they_went_in(self, opened: Open) -> None:
+        store = opened()
+        name = "a'b\"c\n\t\\; DROP TABLE process; -- \u202e😀"
+        store.append([process_line(BOOT + 100, command=name, owner=name, job=name)]).result(10)
+        store.digest()
+        assert store.query("SELECT command, owner, job FROM process") == [(name, name, name)]
+        (job,) = store.jobs(JobQuery(owner=name, command=name, text="DROP"), BOOT + 100)
+        assert job["id"] == name
+
+    def test_jobs_are_found_by_what_is_asked(self, opened: Open) -> None:
+        store = opened()
+        lines = [
+            process_line(BOOT + 100, job="1", pid=1, owner="alice", command="vasp"),
+            process_line(BOOT + 100, node="n2", job="2", pid=2, owner="bob", command="gmx"),
+            process_line(BOOT + 500, job="3", pid=3, started=495.0, owner="alice", command="gmx"),
+        ]
+        store.append(lines).result(10)
+        store.digest()
+
+        def ids(**asked: Any) -> set[str]:
+            return {job["id"] for job in store.jobs(JobQuery(**asked), BOOT + 500)}
+
+        assert ids() == {"1", "2", "3"}
+        assert ids(owner="alice") == {"1", "3"}
+        assert ids(command="gmx", node="n2") == {"2"}
+        assert ids(since=BOOT + 400) == {"3"}
+        assert ids(until=BOOT + 400) == {"1", "2"}
+        assert ids(state="running") == {"3"}
+        assert ids(state="ended") == {"1", "2"}
+        assert ids(text="vas") == {"1"}
+        assert len(store.jobs(JobQuery(limit=1), BOOT + 500)) == 1
+
+    def test_nodes_show_their_latest(self, opened: Open) -> None:
+        store = opened()
+        lines = [load_line(BOOT + 100), load_line(BOOT + 110, status="failed"), load_line(BOOT + 90, node="n2")]
+        store.append(lines).result(10)
+        store.digest()
+        first, second = store.nodes(BOOT + 120)
+        assert (first.name, first.seen, first.load, first.troubles) == ("n1", BOOT + 110, 0.5, 1)
+        assert (second.name, second.troubles, second.cpus) == ("n2", 0, None)

@@ -1,0 +1,113 @@
+"""The embedded store keeps the contract, and survives being cut off anywhere."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobsight.analyse.keeper import open_store
+from jobsight.store.embedded import Embedded
+from jobsight.store.hot import Hot
+from jobsight.store.protocol import JobQuery, StoreError
+from jobsight.store.small import Small
+from tests.store.contract import BOOT, Open, StoreContract, load_line, process_line
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Open]:
+    stores: list[Embedded] = []
+
+    def begin() -> Embedded:
+        stores.append(open_store(str(tmp_path / "store")))
+        return stores[-1]
+
+    yield begin
+    for store in stores:
+        store.close()
+
+
+class TestEmbedded(StoreContract):
+    pass
+
+
+class PowerCutError(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize(
+    ("where", "what"), [(Small, "count"), (Hot, "load")], ids=["before jobs are counted", "before rows are loaded"]
+)
+def test_a_crash_between_the_two_commits_counts_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: type[Any], what: str
+) -> None:
+    path = str(tmp_path / "store")
+    store = open_store(path)
+    store.append([process_line(BOOT + 100)]).result(10)
+    store.digest()
+    store.append([process_line(BOOT + 110)]).result(10)
+
+    def cut(*_: object) -> None:
+        raise PowerCutError
+
+    monkeypatch.setattr(where, what, cut)
+    with pytest.raises(PowerCutError):
+        store.digest()
+    monkeypatch.undo()
+    store.close()
+    again = open_store(path)
+    again.append([process_line(BOOT + 110), process_line(BOOT + 120)]).result(10)
+    again.digest()
+    (job,) = again.jobs(JobQuery(), BOOT + 120)
+    assert job["parts"][0]["cpu_time"] == 70
+    assert again.query("SELECT count(*), sum(cpu_time) FROM usage") == [(3, 70.0)]
+    assert again.query("SELECT count(*) FROM process") == [(3,)]
+    again.close()
+
+
+def test_a_second_owner_is_refused_with_a_sentence(opened: Open, tmp_path: Path) -> None:
+    opened()
+    with pytest.raises(StoreError, match=f"the store is in use: .*lock is held by process {os.getpid()}"):
+        open_store(str(tmp_path / "store"))
+
+
+def test_a_store_of_a_newer_program_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    store.hot.query("UPDATE layout SET number = 99")
+    store.close()
+    with pytest.raises(StoreError, match="written by a newer jobsight"):
+        open_store(str(tmp_path))
+
+
+def test_reads_go_on_while_rows_are_loaded(opened: Open) -> None:
+    store = opened()
+    stop = threading.Event()
+    seen: list[int] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            seen.append(store.query("SELECT count(*) FROM load")[0][0])
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for batch in range(10):
+        store.append([load_line(BOOT + 1000 * batch + i) for i in range(100)]).result(10)
+        assert store.digest() == 100
+    stop.set()
+    reader.join()
+    assert seen == sorted(seen)
+    assert all(count % 100 == 0 for count in seen), "a reader saw half a batch"
+    assert store.query("SELECT count(*) FROM load") == [(1000,)]
+
+
+def test_old_rows_go_and_jobs_stay(opened: Open) -> None:
+    store = opened()
+    store.append([process_line(BOOT + 100), process_line(BOOT + 5000)]).result(10)
+    store.digest()
+    assert isinstance(store, Embedded)
+    store.forget(BOOT + 1000)
+    assert store.query("SELECT count(*) FROM process") == [(1,)]
+    (job,) = store.jobs(JobQuery(), BOOT + 5000)
+    assert job["parts"][0]["cpu_time"] == 4950
