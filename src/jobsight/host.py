@@ -27,7 +27,9 @@ class Host:
         self._kept: dict[type[Any], Any] = {}
         self._missing: dict[int, dict[str, str]] = {}
         self._users: dict[int, str] = {}
+        self._held: set[int] = set()
         self._facts = {} if self.live else self._side("machine.json")
+        self._page = int(self._facts.get("page") or os.sysconf("SC_PAGESIZE"))
         self._owners = {} if self.live else self._side("owners.json")
 
     # Files. A path that does not exist raises FileNotFoundError, one we may not read PermissionError.
@@ -43,8 +45,16 @@ class Host:
             os.close(fd)
         return b"".join(parts)
 
+    def piece(self, path: str, size: int = 4096) -> bytes:
+        """A file that the kernel gives in one piece, as all those of one process: half the calls of `read_bytes`."""
+        fd = os.open(self.root + path, FLAGS)
+        try:
+            return os.read(fd, size)
+        finally:
+            os.close(fd)
+
     def read(self, path: str) -> str:
-        """The whole file as text; bytes that are not UTF-8 become `\\xNN`, so nothing is lost and nothing breaks."""
+        r"""The whole file as text; bytes that are not UTF-8 become `\xNN`, so nothing is lost and nothing breaks."""
         return self.read_bytes(path).decode("utf-8", "backslashreplace")
 
     def glimpse(self, path: str) -> str | None:
@@ -68,13 +78,23 @@ class Host:
     # process is gone every read fails, even if the number lives again.
 
     def hold(self, path: str) -> int:
-        return os.open(self.root + path, FLAGS)
+        held = os.open(self.root + path, FLAGS)
+        self._held.add(held)
+        return held
 
     def peek(self, held: int, size: int = 1024) -> bytes:
         return os.pread(held, size, 0)
 
     def let_go(self, held: int) -> None:
-        os.close(held)
+        # Only what is ours: after `close` the number may be another file's.
+        if held in self._held:
+            self._held.remove(held)
+            os.close(held)
+
+    def close(self) -> None:
+        """Let go of everything. What a collector does with this host afterwards fails, as if all were gone."""
+        while self._held:
+            os.close(self._held.pop())
 
     def room(self) -> int:
         """How many files may be held; raises the soft limit as far as it goes."""
@@ -116,7 +136,7 @@ class Host:
         return (self.glimpse("proc/sys/kernel/random/boot_id") or "").strip()
 
     def page(self) -> int:
-        return int(self._facts.get("page") or os.sysconf("SC_PAGESIZE"))
+        return self._page
 
     # What a collector may keep and say besides its rows.
 

@@ -8,6 +8,8 @@ import errno
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from jobsight.agent.runner import run
@@ -76,12 +78,12 @@ class Recording(Host):
         super().__init__(root)
 
     def read_bytes(self, path: str) -> bytes:
-        try:
-            data = super().read_bytes(path)
-        except PermissionError:
-            self.forbidden.add(path)
-            raise
-        return self._found(path, data)
+        with self._noting(path):
+            return self._found(path, super().read_bytes(path))
+
+    def piece(self, path: str, size: int = 4096) -> bytes:
+        with self._noting(path):
+            return self._found(path, super().piece(path, size))
 
     def names(self, path: str) -> list[str]:
         if os.path.isdir(self.root + path):
@@ -98,11 +100,8 @@ class Recording(Host):
         return super().exists(path)
 
     def hold(self, path: str) -> int:
-        try:
+        with self._noting(path):
             held = super().hold(path)
-        except PermissionError:
-            self.forbidden.add(path)
-            raise
         self._paths[held] = path
         return held
 
@@ -159,6 +158,14 @@ class Recording(Host):
             put(f"{into}/etc/passwd", "".join(lines).encode())
         _keep_empty(into)
 
+    @contextmanager
+    def _noting(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except PermissionError:
+            self.forbidden.add(path)
+            raise
+
     def _found(self, path: str, data: bytes) -> bytes:
         # The first answer counts: what a collector reads twice in a run may have moved in between.
         if path not in OWN:
@@ -177,6 +184,10 @@ class Replay(Host):
     def read_bytes(self, path: str) -> bytes:
         self._refuse(path)
         return super().read_bytes(path)
+
+    def piece(self, path: str, size: int = 4096) -> bytes:
+        self._refuse(path)
+        return super().piece(path, size)
 
     def hold(self, path: str) -> int:
         self._refuse(path)

@@ -39,7 +39,9 @@ def test_process_gains_what_it_used_since() -> None:
 def test_shell_does_not_show_the_hours_of_a_child_it_waited_for() -> None:
     before = {SHELL: total(1, 0.1), CHILD: total(10, 3600.0, 0.0, 100, 200)}
     after = {SHELL: total(1, 0.1, 3601.5, 130, 200)}
-    assert gains(before, after) == {SHELL: Gain(pytest.approx(1.5), 30, 0)}
+    found = gains(before, after)[SHELL]
+    assert found.cpu == pytest.approx(1.5)
+    assert (found.read, found.written) == (30, 0)
 
 
 def test_child_never_seen_is_counted_with_its_parent() -> None:

@@ -1,5 +1,6 @@
 """One job over time: its figures, its series summed over nodes, its processes."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,8 @@ class Profile(Struct):
     series: dict[str, Series]
     processes: list[ProcessUse]
     processes_total: int
+    missing: dict[str, str]
+    """Columns that some rows lacked when the job was last seen, and why, in words."""
 
 
 # Chart series from usage rows. Rates hold over the interval that ends at the row's time, and so do gauges: a value
@@ -69,7 +72,28 @@ def profile(store: Store, document: dict[str, Any], now: float, points: int = PO
         series=series(store, figures, points),
         processes=listed,
         processes_total=count,
+        missing=missing(store, figures),
     )
+
+
+# Why a value is missing, as people say it.
+REASONS = {
+    "absent": "not on this machine",
+    "forbidden": "no permission",
+    "failed": "could not be read",
+    "late": "came too late",
+}
+
+
+def missing(store: Store, figures: Summary) -> dict[str, str]:
+    """What the nodes said they could not see when they last saw the job."""
+    rows = store.query(
+        "SELECT missing FROM run WHERE collector = ? AND cluster = ? AND time BETWEEN ? AND ? AND missing <> '{}' "
+        "AND list_contains(?, node)",
+        [figures.source, figures.cluster, figures.seen - 1, figures.seen, figures.nodes],
+    )
+    found = {column: reason for (text,) in rows for column, reason in json.loads(text).items()}
+    return {column: REASONS.get(reason, reason) for column, reason in found.items()}
 
 
 def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Series]:
@@ -126,12 +150,14 @@ def verdict(figures: Summary) -> str:
     """What happened, in a sentence or two."""
     if figures.cores_mean is None:
         return "Nothing is known yet of what this job used: the next sample will tell."
-    of_cpus = f" of {figures.cpus}" if figures.cpus else ""
-    said = f"{'Uses' if figures.state == 'running' else 'Used'} {cores(figures.cores_mean)}{of_cpus} cores"
+    used = cores(figures.cores_mean)
+    said = f"{'Uses' if figures.state == 'running' else 'Used'} {used}"
+    said += f" of {figures.cpus} cores" if figures.cpus else " core" if used == "1" else " cores"
     if figures.memory_peak is not None:
         limit = f" of {size(figures.memory_limit)}" if figures.memory_limit else ""
         said += f" and at most {size(figures.memory_peak)}{limit} of memory"
     said += "."
     if figures.oom_kills:
-        said += f" {figures.oom_kills} of its processes were killed for want of memory."
+        was = "was" if figures.oom_kills == 1 else "were"
+        said += f" {figures.oom_kills} of its processes {was} killed for want of memory."
     return said

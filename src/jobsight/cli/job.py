@@ -4,6 +4,7 @@ ID is the scheduler's number, or the session's on a machine with no batch system
 prints it always names one job. With --pid, the job of a process on this machine.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -82,7 +83,16 @@ def _shown(profile: dict[str, Any], form: str) -> str:
     if form != "table":
         return export([profile["summary"]], form)
     job = profile["summary"]
-    parts = [_head(job), "", profile["verdict"], "", _meters(job), "", _charts(profile["series"]), ""]
+    parts = [
+        _head(job),
+        "",
+        profile["verdict"],
+        "",
+        _meters(job, profile["missing"]),
+        "",
+        _charts(profile["series"]),
+        "",
+    ]
     parts += [_processes(profile), "", _foot(profile)]
     return "\n".join(parts)
 
@@ -96,17 +106,25 @@ def _head(job: dict[str, Any]) -> str:
     return f"{title}   {' · '.join(facts)}"
 
 
-def _meters(job: dict[str, Any]) -> str:
-    used = f"{cores(job['cores_mean'])} of {job['cpus'] or '—'} cores"
-    held = f"{size(job['memory_peak'])} of {size(job['memory_limit'])} at most, {size(job['memory_mean'])} on average"
+def _meters(job: dict[str, Any], missing: dict[str, str]) -> str:
+    used = f"{cores(job['cores_mean'])}{_of(job['cpus'], str)} cores"
+    held = (
+        f"at most {size(job['memory_peak'])}{_of(job['memory_limit'], size)}, {size(job['memory_mean'])} on average"
+    )
+    reasons = {name: f"— {reason}" for name, reason in missing.items()}
+    moved = [f"{volume(job[name], reasons.get(name, '—'))} {name}" for name in ("read", "written")]
     return "\n".join(
         [
             f"{'CPU':<8}[{meter(job['cores_mean'], job['cpus'], 20)}]  {used}",
             f"{'memory':<8}[{meter(job['memory_peak'], job['memory_limit'], 20)}]  {held}",
             f"{'time':<8}{duration(job['cpu_time'])} of CPU time in {duration(job['elapsed'])}",
-            f"{'I/O':<8}{volume(job['read'])} read, {volume(job['written'])} written",
+            f"{'I/O':<8}{', '.join(moved)}",
         ]
     )
+
+
+def _of(limit: float | None, shown: Callable[[Any], str]) -> str:
+    return "" if limit is None else f" of {shown(limit)}"
 
 
 def _charts(series: dict[str, dict[str, list[float]]]) -> str:

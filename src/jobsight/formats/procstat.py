@@ -3,9 +3,10 @@
 The command may hold anything, brackets and newlines included; it ends at the last closing bracket.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobsight.collector import ParseError
+from jobsight.schema.units import Bytes, Count, Seconds
 
 USER_HZ = 100
 # PF_KTHREAD in the flags field: the kernel's own threads.
@@ -13,7 +14,7 @@ KERNEL_THREAD = 0x00200000
 
 
 class ProcStat(NamedTuple):
-    """The fields we use, times in seconds."""
+    """The fields we use."""
 
     pid: int
     command: str
@@ -22,12 +23,12 @@ class ProcStat(NamedTuple):
     process_group: int
     session: int
     flags: int
-    user: float
-    system: float
-    children: float
-    threads: int
-    started: float
-    virtual: int
+    user: Seconds
+    system: Seconds
+    children: Seconds
+    threads: Count
+    started: Seconds
+    virtual: Bytes
     resident: int
     """In pages."""
 
@@ -35,23 +36,25 @@ class ProcStat(NamedTuple):
 def parse(line: bytes) -> ProcStat:
     """One line of the file."""
     opened, closed = line.find(b"("), line.rfind(b")")
-    rest = line[closed + 2 :].split(None, 22)
+    state, *rest = line[closed + 2 :].split(None, 22) or (b"",)
     try:
+        # Any: what is a time and what a size is said by the fields of ProcStat. From field 4, the parent, on.
+        numbers: list[Any] = [*map(int, rest[:21])]
         return ProcStat(
             int(line[:opened]),
             line[opened + 1 : closed].decode("utf-8", "backslashreplace"),
-            rest[0].decode("ascii"),
-            int(rest[1]),
-            int(rest[2]),
-            int(rest[3]),
-            int(rest[6]),
-            int(rest[11]) / USER_HZ,
-            int(rest[12]) / USER_HZ,
-            (int(rest[13]) + int(rest[14])) / USER_HZ,
-            int(rest[17]),
-            int(rest[19]) / USER_HZ,
-            int(rest[20]),
-            int(rest[21]),
+            state.decode("ascii"),
+            numbers[0],
+            numbers[1],
+            numbers[2],
+            numbers[5],
+            numbers[10] / USER_HZ,
+            numbers[11] / USER_HZ,
+            (numbers[12] + numbers[13]) / USER_HZ,
+            numbers[16],
+            numbers[18] / USER_HZ,
+            numbers[19],
+            numbers[20],
         )
     except (ValueError, IndexError):
         raise ParseError(f"/proc/PID/stat: expected 24 fields and more, got {line[:120]!r}") from None

@@ -20,6 +20,8 @@ from jobsight.store.protocol import JobQuery, Store
 RANGES = {"1h": "last 1 h", "24h": "last 24 h", "7d": "last 7 d", "30d": "last 30 d", "": "all time"}
 # Everything comes from here. Bokeh lays its charts out with inline styles; it needs no inline script and no eval.
 POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'"
+# How a machine is, worst first.
+WORDS = ("silent", "failing collectors", "overloaded", "busy", "partly busy", "idle", "load not known")
 # What a running job used in its last interval. Ten minutes hold that interval at any sensible sampling rate.
 LATEST = """
 SELECT job_key, source, sum(cores), sum(memory) FROM (
@@ -36,11 +38,12 @@ def router(store: Store) -> APIRouter:
     def start(request: Request) -> HTMLResponse:
         now = time.time()
         nodes = views.nodes(store, now)
+        squares = [square(node) for node in nodes]
         running = at_present(store, views.jobs(store, JobQuery(state="running", limit=10_000), now), now)
         running.sort(key=lambda job: (-(job["cpus"] or 0), -(job["cores_now"] or 0), -(job["memory_now"] or 0)))
         return _page(
             request, "start.html", cluster=cluster(nodes), answer=answer(nodes, running), nodes=nodes,
-            squares=[square(node) for node in nodes], jobs=running, now=now,
+            squares=squares, words=WORDS, counts=Counter(look["word"] for look in squares), jobs=running, now=now,
         )  # fmt: skip
 
     @routes.get("/jobs")
@@ -78,7 +81,8 @@ def at_present(store: Store, jobs: list[dict[str, Any]], now: float) -> list[dic
     found = []
     for job in jobs:
         cores, memory = latest.get((job["key"], job["source"]), (job["cores_mean"], job["memory_mean"]))
-        found.append({**job, "cores_now": cores, "memory_now": memory})
+        whole = job["memory_limit"] and job["memory_limit"] * len(job["nodes"])  # limits are per node
+        found.append({**job, "cores_now": cores, "memory_now": memory, "memory_whole": whole})
     return found
 
 
@@ -95,6 +99,8 @@ def answer(nodes: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> str:
     states = Counter(node["state"] for node in nodes)
     heard = [node for node in nodes if node["state"] != "silent"]
     said = _count(len(nodes), "machine")
+    if not heard:
+        return f"{said}, {'silent' if len(nodes) == 1 else 'all silent'}: what runs there now is not known."
     if states["silent"]:
         said += f", {states['silent']} silent"
     if states["trouble"]:
