@@ -46,12 +46,16 @@ class Program:
         self.process.kill()
         self.process.communicate()
 
+    def finish(self) -> tuple[int, str]:
+        """Wait until it ends by itself."""
+        output, _ = self.process.communicate(timeout=30)
+        return self.process.returncode, output
+
     def stop(self) -> tuple[int, str]:
         """As an administrator would; exit code and what it printed."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        output, _ = self.process.communicate(timeout=30)
-        return self.process.returncode, output
+        return self.finish()
 
 
 def answers(url: str) -> bool:

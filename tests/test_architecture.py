@@ -110,7 +110,8 @@ def tables() -> dict[str, type[Any]]:
 
 
 def test_names_are_free_in_both_sql_engines() -> None:
-    rows = duckdb.sql("SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'").fetchall()
+    asked = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+    rows = duckdb.connect().execute(asked).fetchall()
     reserved = POSTGRES_RESERVED | {row[0] for row in rows}
     names = set(STAMP) | set(tables()) | {field.name for record in tables().values() for field in fields_of(record)}
     assert not names & reserved

@@ -28,7 +28,7 @@ def test_the_example_of_the_design_reads() -> None:
     plans = {plan.name: plan for plan in settings.collect}
     assert settings.cluster == "fox"
     assert settings.spool.size == 512 * 2**20
-    assert settings.spool.age == 7 * 86400
+    assert settings.spool.age == 7 * 86400.0
     assert plans["process"].options.exclude_users == ("root", "nobody")
     assert plans["cpu"].every == 90
     assert not plans["cgroup"].enabled

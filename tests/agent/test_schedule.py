@@ -1,5 +1,7 @@
 """When things run, with a clock that the test turns."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,4 +42,4 @@ def test_a_nodes_share_follows_from_its_name_and_spreads_over_the_window() -> No
     shares = sorted(share(f"node{number:04d}") for number in range(1000))
     assert 0 <= shares[0] < 0.01
     assert 0.99 < shares[-1] < 1
-    assert max(b - a for a, b in zip(shares, shares[1:], strict=False)) < 0.02
+    assert max(b - a for a, b in pairwise(shares)) < 0.02

@@ -8,7 +8,6 @@ from jobsight.analyse.job import Job
 from jobsight.ingest.accept import Accepted
 from jobsight.schema.message import Status
 
-
 # When a node's second boot, `b2`, began.
 BOOTED_AGAIN = 1500.0
 

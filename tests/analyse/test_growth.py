@@ -75,7 +75,6 @@ def test_parents_in_a_circle_do_not_hang() -> None:
     assert gains(before, {SHELL: total(1, 1.0)}) == {SHELL: Gain(0.0, 0, 0)}
 
 
-@pytest.mark.xfail(strict=True, reason="an orphan's time is taken off its grandparent, but init inherits it")
 def test_orphan_that_init_waited_for_is_counted_once() -> None:
     # A terminal is closed: the shell dies, its program is orphaned and dies too, init waits for it.
     terminal = Ident(5, 0.5)

@@ -195,7 +195,8 @@ def test_a_ledger_restored_from_its_last_samples_goes_on_counting(cluster: Clust
     fresh.take(cluster.processes(110, {"pid": 100, "started": 50.0, "cpu_user": 19.0}))
     (row,), (same,) = fresh.emptied()
     assert row.usage.cpu_time == pytest.approx(9.0)
-    assert (same.key, same.parts[0].cpu_time) == (job.key, pytest.approx(19.0))
+    assert same.key == job.key
+    assert same.parts[0].cpu_time == pytest.approx(19.0)
 
 
 def test_parts_add_up_to_the_whole(cluster: Cluster) -> None:
@@ -208,3 +209,24 @@ def test_parts_add_up_to_the_whole(cluster: Cluster) -> None:
         cluster.processes(120, {**tree, "cpu_children": 17.0}),
     )
     assert sum(job.cpu_time or 0 for job in jobs.values()) == pytest.approx(17.0)
+
+
+def test_a_session_of_zombies_has_ended_and_its_last_use_counts(cluster: Cluster) -> None:
+    jobs = counted(
+        cluster,
+        cluster.processes(100, {"pid": 100, "started": 50.0, "cpu_user": 40.0}),
+        cluster.processes(110, {"pid": 100, "started": 50.0, "cpu_user": 44.0, "state": "Z"}),
+        cluster.processes(120, {"pid": 100, "started": 50.0, "cpu_user": 44.0, "state": "Z"}),
+    )
+    assert (jobs["100"].state, jobs["100"].cpu_time, jobs["100"].seen) == ("ended", 44.0, 110.0)
+    assert counted(cluster, cluster.processes(100, {"pid": 100, "started": 50.0, "state": "Z"})) == {}
+
+
+def test_the_past_of_a_control_group_makes_no_peak(cluster: Cluster) -> None:
+    ledger = Ledger(cluster.nothing())
+    for node, time in (("n1", 100.0), ("n2", 103.0)):
+        ledger.take(cluster.groups(time, {"cpu_time": 5000.0}, node=node))
+    rows, (job,) = ledger.emptied()
+    assert [row.usage.seconds for row in rows] == [0.0, 0.0]
+    figures = summary(msgspec.to_builtins(job), 103.0)
+    assert (figures.cpu_time, figures.cores_mean) == (10_000.0, None)

@@ -37,7 +37,12 @@ LONG = "b92202ddc078a88a1a4a414441aaf2c5a657d0de0e76d04746c3a0e949e26fe7"
         (f"/machine.slice/libpod-{LONG}.scope/container", "podman", LONG[:12], f"machine.slice/libpod-{LONG}.scope"),
         (f"/libpod_parent/libpod-{LONG}", "podman", LONG[:12], f"libpod_parent/libpod-{LONG}"),
         ("/system.slice/sshd.service", "systemd", "sshd", "system.slice/sshd.service"),
-        ("/system.slice/systemd-udevd.service/udev", "systemd", "systemd-udevd", "system.slice/systemd-udevd.service"),
+        (
+            "/system.slice/systemd-udevd.service/udev",
+            "systemd",
+            "systemd-udevd",
+            "system.slice/systemd-udevd.service",
+        ),
         (
             "/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-77.scope",
             "systemd",

@@ -54,7 +54,9 @@ def test_cores_are_cores(value: float | None, text: str) -> None:
     assert number.cores(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(None, "—"), (0, "0 %"), (0.5, "50 %"), (0.12345, "12.3 %"), (1, "100 %")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "—"), (0, "0 %"), (0.5, "50 %"), (0.12345, "12.3 %"), (1, "100 %")]
+)
 def test_ratio_is_shown_in_percent(value: float | None, text: str) -> None:
     assert number.ratio(value) == text
 

@@ -53,7 +53,16 @@ def test_kernel_thread_has_its_flag() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"\n", b"1", b"1 (a)", b"1 (a) S 1 2 3", LINE[:80], LINE.replace(b"671", b"x"), LINE.replace(b" S ", b" \xff ")],
+    [
+        b"",
+        b"\n",
+        b"1",
+        b"1 (a)",
+        b"1 (a) S 1 2 3",
+        LINE[:80],
+        LINE.replace(b"671", b"x"),
+        LINE.replace(b" S ", b" \xff "),
+    ],
 )
 def test_torn_line_is_refused_with_what_was_seen(line: bytes) -> None:
     with pytest.raises(ParseError, match="/proc/PID/stat: expected"):

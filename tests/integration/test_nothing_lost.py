@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -115,7 +116,7 @@ def test_a_server_that_was_away_gets_everything_afterwards_in_order(
     times = stored()
     assert times == sorted(times), "messages came out of order"
     assert times[: len(before)] == before
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(times)]
     assert len(times) >= 12
     assert max(gaps) < 3, "a stretch of samples is missing"
 

@@ -25,8 +25,7 @@ def hold(mebibytes: int) -> bytearray:
 def write(mebibytes: int, path: str) -> None:
     block = os.urandom(2**20)
     with open(path, "wb") as file:
-        for _ in range(mebibytes):
-            file.write(block)
+        file.writelines(block for _ in range(mebibytes))
         file.flush()
         os.fsync(file.fileno())
 
@@ -36,11 +35,11 @@ def status(name: str) -> int:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
 
 
-def child(act: object, ready: int, stay: int) -> int:
-    """Fork; do it; say what it cost; stay until the pipe closes."""
-    pid = os.fork()
-    if pid:
-        return pid
+def child(act: object, ready: int, stay: int, keep: int) -> None:
+    """Fork; do it; say what it cost; stay until the parent closes its end of the pipe."""
+    if os.fork():
+        return
+    os.close(keep)
     kept = act()  # type: ignore[operator]
     used = {"pid": os.getpid(), "cpu": time.process_time(), "anon": status("RssAnon:")}
     os.write(ready, json.dumps(used).encode() + b"\n")
@@ -55,7 +54,7 @@ def main() -> None:
     stay, keep = os.pipe()
     acts = [lambda: burn(burned), lambda: burn(burned), lambda: hold(held), lambda: write(written, path)]
     for act in acts:
-        child(act, ready, stay)
+        child(act, ready, stay, keep)
     brief = 0.0
     for _ in range(short):
         pid = os.fork()

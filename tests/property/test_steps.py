@@ -2,11 +2,13 @@
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobsight.analyse.steps import Step, covered, integral, mean, peak, thin, total
 
+# A busy machine is no reason to fail.
+calm = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 whole = st.integers(-1000, 1000).map(float)
 spans = st.tuples(st.integers(0, 200), st.integers(0, 50), whole).map(
     lambda span: Step(float(span[0]), float(span[0] + span[1]), span[2])
@@ -27,7 +29,7 @@ def value_at(steps: list[Step], instant: float) -> list[float]:
     return [step.value for step in steps if step.start <= instant < step.end]
 
 
-@settings(max_examples=60)
+@calm
 @given(st.lists(st.lists(spans, max_size=8), max_size=5))
 def test_sum_has_at_each_instant_what_its_parts_have(parts: list[list[Step]]) -> None:
     found = total(parts)
@@ -38,6 +40,7 @@ def test_sum_has_at_each_instant_what_its_parts_have(parts: list[list[Step]]) ->
         assert value_at(found, instant) == ([sum(values)] if values else [])
 
 
+@calm
 @given(st.lists(st.lists(spans, max_size=8), max_size=5))
 def test_sum_conserves_the_integral_and_is_ordered_without_overlap(parts: list[list[Step]]) -> None:
     found = total(parts)
@@ -46,6 +49,7 @@ def test_sum_conserves_the_integral_and_is_ordered_without_overlap(parts: list[l
     assert all(one.end <= other.start for one, other in pairwise(found))
 
 
+@calm
 @given(st.lists(spans, max_size=20), st.data())
 def test_sum_does_not_depend_on_how_streams_are_split_or_ordered(steps: list[Step], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(steps))
@@ -53,6 +57,7 @@ def test_sum_does_not_depend_on_how_streams_are_split_or_ordered(steps: list[Ste
     assert total([steps]) == total([shuffled[:cut], shuffled[cut:]]) == total([[step] for step in shuffled])
 
 
+@calm
 @given(streams(), st.data())
 def test_step_cut_in_two_is_the_same_function(stream: list[Step], data: st.DataObject) -> None:
     pieces = []
@@ -65,12 +70,14 @@ def test_step_cut_in_two_is_the_same_function(stream: list[Step], data: st.DataO
     assert peak(found) == peak(stream)
 
 
+@calm
 @given(streams())
 def test_sum_of_one_stream_is_itself(stream: list[Step]) -> None:
     assert total([stream]) == stream
     assert total([stream, []]) == stream
 
 
+@calm
 @given(streams())
 def test_mean_lies_between_the_lowest_and_the_peak(stream: list[Step]) -> None:
     found = mean(stream)
@@ -80,13 +87,15 @@ def test_mean_lies_between_the_lowest_and_the_peak(stream: list[Step]) -> None:
     assert min(step.value for step in stream) - 1e-9 <= found <= max(step.value for step in stream) + 1e-9
 
 
-@settings(max_examples=100)
+@calm
 @given(streams(), st.integers(1, 10))
 def test_thinning_keeps_lowest_and_highest_and_invents_nothing(stream: list[Step], buckets: int) -> None:
     found = thin(stream, buckets)
-    assert set(found) <= set(stream)
+    gaps = sum(after.start - before.end > 0 for before, after in pairwise(stream))
+    assert {step.value for step in found} <= {step.value for step in stream}
     assert found == sorted(found)
-    assert len(found) <= max(2 * buckets, 0) or found == stream
+    assert len(found) <= 2 * (buckets + gaps + 1) or found == stream
+    assert covered(found) == pytest.approx(covered(stream))
     if stream:
         assert peak(found) == peak(stream)
         assert min(step.value for step in found) == min(step.value for step in stream)

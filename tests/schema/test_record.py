@@ -18,7 +18,7 @@ class Disk:
 def test_a_row_has_names_and_is_a_tuple() -> None:
     row = Disk(device="sda", read=Bytes(7))
     assert (row.device, row.read, row.busy) == ("sda", 7, None)
-    assert tuple(row) == ("sda", 7, None)  # type: ignore[call-overload]
+    assert tuple(row) == ("sda", 7, None)  # type: ignore[arg-type]
     assert repr(row) == "Disk(device='sda', read=7, busy=None)"
 
 

@@ -76,7 +76,7 @@ def test_what_is_too_old_goes_and_is_counted(tmp_path: Path) -> None:
     spool = opened(tmp_path, size=800)
     for i in range(10):
         spool.append(b"%d" % i * 100, 0)
-    first = sorted(tmp_path.glob("*.spool"))[0]
+    first = min(tmp_path.glob("*.spool"))
     os.utime(first, (0, 0))
     waiting = len(payloads(spool))
     spool.append(b"new", __import__("time").time())

@@ -125,8 +125,9 @@ class StoreContract:
         assert ids(since=BOOT + 400) == {"3"}
         assert ids(until=BOOT + 400) == {"1", "2"}
         assert ids(state="running") == {"3"}
-        assert ids(state="ended") == {"1", "2"}
-        assert ids(text="vas") == {"1"}
+        assert ids(state="ended") == {"1"}
+        assert ids(state="silent") == {"2"}
+        assert ids(text="VAS") == {"1"}
         assert len(store.jobs(JobQuery(limit=1), BOOT + 500)) == 1
 
     def test_nodes_show_their_latest(self, opened: Open) -> None:

@@ -42,12 +42,35 @@ class Gain(NamedTuple):
     written: int | None
 
 
+INIT = 1
+
+
 def gains(before: dict[Ident, Total], after: dict[Ident, Total]) -> dict[Ident, Gain]:
     """What each process of `after` used since `before`."""
     inherited = _inherited(before, after)
-    return {
+    found = {
         ident: _gain(before.get(ident, _NOTHING), total, inherited.get(ident, [])) for ident, total in after.items()
     }
+    init = next((ident for ident in after if ident.pid == INIT and ident in before), None)
+    if init is not None and (owed := _orphaned(before, after, inherited, init)):
+        own = max(0.0, after[init].cpu - before[init].cpu)
+        found[init] = found[init]._replace(cpu=own + max(0.0, found[init].cpu - own - owed))
+    return found
+
+
+def _orphaned(
+    before: dict[Ident, Total], after: dict[Ident, Total], inherited: dict[Ident, list[Total]], init: Ident
+) -> float:
+    """CPU time of the dead that their heirs cannot have inherited: a process whose parent died first is waited for
+    by init.
+    """
+    living = {ident.pid for ident in after.keys() & before.keys()}
+    found = 0.0
+    for heir, dead in inherited.items():
+        lacking = sum(d.cpu + d.children for d in dead) - (after[heir].children - before[heir].children)
+        if heir != init and lacking > 0:
+            found += min(lacking, sum(d.cpu + d.children for d in dead if d.parent not in living))
+    return found
 
 
 _NOTHING = Total(0, 0.0, 0.0, 0, 0)

@@ -8,8 +8,6 @@ from jobsight.analyse.usage import Usage
 
 # Schedulers whose ids count on one node only; others name a job for the whole cluster.
 LOCAL = frozenset({"session", "systemd", "docker", "podman"})
-# A job is running while its last sample is younger than this many intervals.
-FRESH = 2.5
 COMMANDS = 20
 
 

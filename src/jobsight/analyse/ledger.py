@@ -8,11 +8,12 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 from jobsight.analyse.growth import Ident, Total, gains
-from jobsight.analyse.job import FRESH, Job
+from jobsight.analyse.job import Job
 from jobsight.analyse.register import DEFAULT_EVERY, Known, Register
 from jobsight.analyse.sample import Name, groups, idents, rows_by_job, totals
 from jobsight.analyse.usage import Interval, Machine, Usage, of_group, of_processes
 from jobsight.ingest.accept import Accepted
+from jobsight.store.protocol import FRESH
 
 
 class Stamped(NamedTuple):
@@ -101,6 +102,9 @@ class Ledger:
         jobs: dict[Name, str] = {}
         for name, rows in rows_by_job(sample).items():
             members = idents(sample, rows)
+            dead = all(sample.columns["state"][row] == "Z" for row in rows)
+            if dead and name not in last.jobs:
+                continue  # nobody waits for it: it ended before it was ever seen
             job = None
             if any(ident in last.totals for ident in members):
                 job = self._register.by_key(last.jobs.get(name))
@@ -108,7 +112,8 @@ class Ledger:
                 booted = sample.time - sample.uptime
                 began = booted + min(ident.started for ident in members)
                 job = self._register.job(sample, name, began, exact=True)
-            jobs[name] = job.key
+            if not dead:
+                jobs[name] = job.key
             job.owner = job.owner or sample.columns["owner"][rows[0]]
             for row, ident in zip(rows, members, strict=True):
                 job.add_command(sample.columns["command"][row], gained[ident].cpu)
@@ -150,8 +155,14 @@ class Ledger:
 
 
 def _interval(sample: Accepted, last: Last, job: Job, *, known: bool) -> Interval:
-    """The interval that ends now: since the last sample, or since the job began if that was later."""
+    """The interval that ends now: since the last sample, or since the job began if that was later.
+
+    Nobody knows how long a control group had been there that is seen with its node for the first time: what it
+    used until now counts, over no time at all.
+    """
     same_boot = last.boot == sample.boot
+    if job.guessed and not same_boot:
+        return Interval(0.0, 0.0)
     began = last.time if known else max(job.started, last.time) if same_boot else job.started
     seconds = max(0.0, sample.time - began)
     every = sample.every or last.every

@@ -1,7 +1,6 @@
 """One job over time: its figures, its series summed over nodes, its processes."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -97,29 +96,31 @@ def missing(store: Store, figures: Summary) -> dict[str, str]:
 
 
 def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Series]:
-    """All charts' columns."""
+    """All charts' columns, each from the source that counted the totals, or from processes where it has none."""
     names = [*dict.fromkeys([*RATES.values(), *GAUGES.values()])]
     rows = store.query(
-        f"SELECT node, time, seconds, covered, {', '.join(names)} FROM usage "
-        "WHERE job_key = ? AND source = ? ORDER BY node, time",
-        [figures.key, figures.source],
+        f"SELECT source, node, time, seconds, covered, {', '.join(names)} FROM usage "
+        "WHERE job_key = ? AND seconds > 0 AND covered > 0 ORDER BY node, time",
+        [figures.key],
     )
-    columns = {name: index for index, name in enumerate(names, 4)}
+    place = {name: index for index, name in enumerate(names, 5)}
+    best = [row for row in rows if row[0] == figures.source]
+    others = [row for row in rows if row[0] == "process"]
     found = {}
-    for shown, name in RATES.items():
-        found[shown] = _series(rows, columns[name], points, rate=lambda value, seconds: value / seconds)
-    for shown, name in GAUGES.items():
-        found[shown] = _series(rows, columns[name], points, rate=lambda value, _: value)
+    for shown, name in (RATES | GAUGES).items():
+        known = [row for row in best if row[place[name]] is not None]
+        known = known or [row for row in others if row[place[name]] is not None]
+        found[shown] = _series(known, place[name], points, per_second=shown in RATES)
     return found
 
 
-def _series(rows: list[tuple[Any, ...]], column: int, points: int, rate: Callable[[float, float], float]) -> Series:
+def _series(rows: list[tuple[Any, ...]], column: int, points: int, *, per_second: bool) -> Series:
     by_node: dict[str, list[Step]] = {}
     for row in rows:
-        node, time, seconds, covered, value = row[0], row[1], row[2], row[3], row[column]
-        if value is not None and seconds > 0 and covered > 0:
-            # A counter's growth belongs to the whole interval; only the observed end of it is drawn.
-            by_node.setdefault(node, []).append(Step(time - covered, time, rate(value, seconds)))
+        _, node, time, seconds, covered = row[:5]
+        # A counter's growth belongs to the whole interval; only the observed end of it is drawn.
+        value = row[column] / seconds if per_second else row[column]
+        by_node.setdefault(node, []).append(Step(time - covered, time, value))
     steps = thin(total(by_node.values()), points)
     return Series([s.start for s in steps], [s.end for s in steps], [s.value for s in steps])
 
@@ -155,7 +156,8 @@ def verdict(figures: Summary) -> str:
     said += f" of {figures.cpus} cores" if figures.cpus else " core" if used == "1" else " cores"
     if figures.memory_peak is not None:
         limit = f" of {size(figures.memory_limit)}" if figures.memory_limit else ""
-        said += f" and at most {size(figures.memory_peak)}{limit} of memory"
+        where = " on one node" if len(figures.nodes) > 1 else ""
+        said += f" and at most {size(figures.memory_peak)}{limit} of memory{where}"
     said += "."
     if figures.oom_kills:
         was = "was" if figures.oom_kills == 1 else "were"

@@ -59,18 +59,33 @@ def peak(steps: list[Step]) -> float | None:
     return max((step.value for step in steps), default=None)
 
 
+# Two steps this close belong together: rounding, not a gap.
+CLOSE = 0.01
+
+
 def thin(steps: list[Step], buckets: int) -> list[Step]:
-    """Fewer steps for a chart: in each bucket the lowest and the highest survive, so peaks and dips are seen."""
+    """Fewer steps for a chart, over the same seconds: in each bucket the lowest and the highest value survive, so
+    peaks and dips are seen, and a gap stays a gap.
+    """
     if len(steps) <= 2 * buckets:
         return steps
-    first, last = steps[0].start, steps[-1].end
-    width = (last - first) / buckets or 1.0
-    kept: dict[tuple[int, bool], Step] = {}
+    width = (steps[-1].end - steps[0].start) / buckets or 1.0
+    runs: list[list[Step]] = []
+    bucket = -1
     for step in steps:
-        bucket = int((step.start - first) / width)
-        low, high = kept.get((bucket, False)), kept.get((bucket, True))
-        if low is None or step.value < low.value:
-            kept[bucket, False] = step
-        if high is None or step.value > high.value:
-            kept[bucket, True] = step
-    return sorted(set(kept.values()))
+        place = int((step.start - steps[0].start) / width)
+        if runs and place == bucket and step.start - runs[-1][-1].end < CLOSE:
+            runs[-1].append(step)
+        else:
+            runs.append([step])
+        bucket = place
+    return [step for run in runs for step in _extremes(run)]
+
+
+def _extremes(run: list[Step]) -> list[Step]:
+    """One run of adjoining steps as at most two: its lowest and its highest, in the order they came."""
+    lowest, highest = min(run, key=lambda step: step.value), max(run, key=lambda step: step.value)
+    if lowest.value == highest.value:
+        return [Step(run[0].start, run[-1].end, lowest.value)]
+    first, second = sorted((lowest, highest))
+    return [Step(run[0].start, second.start, first.value), Step(second.start, run[-1].end, second.value)]

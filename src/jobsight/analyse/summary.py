@@ -4,7 +4,8 @@ from typing import Any
 
 from msgspec import Struct, convert
 
-from jobsight.analyse.job import FRESH, Job, Part
+from jobsight.analyse.job import Job, Part
+from jobsight.store.protocol import fresh
 
 
 class Summary(Struct):
@@ -21,6 +22,8 @@ class Summary(Struct):
     """`running`; `ended`; `silent` if its node has not been heard of since."""
     started: float
     seen: float
+    every: float
+    """Seconds between samples when it was last seen."""
     elapsed: float
     coverage: float | None
     """Share of the elapsed time that was observed."""
@@ -64,21 +67,23 @@ def summary(document: dict[str, Any], now: float) -> Summary:
         state=state(job, now),
         started=job.started,
         seen=job.seen,
+        every=job.every,
         elapsed=elapsed,
         coverage=_coverage(parts),
         source=source,
         cpus=_sum(part.cpus for part in parts),
         cpu_time=cpu_time,
         cpu_time_processes=_sum(part.cpu_time for part in processes),
-        cores_mean=cpu_time / elapsed if cpu_time is not None and elapsed else None,
+        # Of a group nobody saw begin, the use before it was seen has no time to be spread over.
+        cores_mean=cpu_time / elapsed if cpu_time is not None and elapsed and not job.guessed else None,
         memory_mean=_memory_mean(parts),
         memory_peak=_max(part.memory_peak for part in parts),
         memory_peak_group=_max(part.group_peak for part in parts),
         memory_limit=_max(part.memory_limit for part in parts),
         threads_peak=_max(part.threads_peak for part in parts),
         processes_peak=_max(part.processes_peak for part in processes),
-        read=_sum(part.read for part in parts),
-        written=_sum(part.written for part in parts),
+        read=_either([part.read for part in parts], [part.read for part in processes]),
+        written=_either([part.written for part in parts], [part.written for part in processes]),
         oom_kills=_sum(part.oom_kills for part in parts),
         commands=job.commands,
     )
@@ -87,7 +92,7 @@ def summary(document: dict[str, Any], now: float) -> Summary:
 def state(job: Job, now: float) -> str:
     if not job.alive:
         return "ended"
-    return "running" if now <= job.seen + FRESH * job.every + 5 else "silent"
+    return "running" if fresh(job.seen, job.every, now) else "silent"
 
 
 def _coverage(parts: list[Part]) -> float | None:
@@ -99,6 +104,12 @@ def _memory_mean(parts: list[Part]) -> float | None:
     """Over time on each node, then summed over nodes."""
     means = [part.memory_seconds / part.memory_covered for part in parts if part.memory_covered]
     return sum(means) if means else None
+
+
+def _either(best: list[int | None], other: list[int | None]) -> Any:
+    """A control group does not count everything on every kernel; what it does not, its processes may."""
+    found = _sum(best)
+    return _sum(other) if found is None else found
 
 
 def _sum(values: Any) -> Any:

@@ -34,7 +34,7 @@ def run(arguments: list[str]) -> int:
     accept.add_argument("--user", dest="owner", help="whose; `all` for everybody's (your own)")
     accept.add_argument("--node", default="", help="on which node")
     accept.add_argument("--command", default="", help="running which command")
-    accept.add_argument("--state", default="", choices=("running", "ended"), help="in which state")
+    accept.add_argument("--state", default="", choices=("running", "ended", "silent"), help="in which state")
     accept.add_argument("--text", default="", help="part of the id, user, command or node")
     accept.add_argument("--limit", type=int, default=1000, help="at most so many (1000)")
     accept.add_argument("--store", metavar="DIR", help="where rows and jobs are kept")

@@ -11,7 +11,7 @@ from jobsight.host import Host
 from jobsight.schema.record import gauge, record
 from jobsight.schema.units import Count, Ratio
 
-LINE = re.compile(r"(\d+\.\d+) (\d+\.\d+) (\d+\.\d+) (\d+)/(\d+) \d+\s*", re.ASCII)
+LINE = re.compile(r"(\d+\.\d+) (\d+\.\d+) (\d+\.\d+) (\d{1,15})/(\d{1,15}) \d+\s*", re.ASCII)
 
 
 @record

@@ -99,12 +99,28 @@ def process(host: Host, options: Options) -> Iterator[Process]:
     # The kernel lists by pid, and so do we: neighbours are alike, which packs a message better.
     names = host.names("proc")
     begin(host, known, set(names))
-    skipped = known.skipped
+    met, skipped, turn, peek = known.seen, known.skipped, known.turn, host.peek
     for name in names:
-        if name not in skipped:
-            row = look(host, known, name, options)
-            if row is not None:
-                yield row
+        if name in skipped:
+            continue
+        before = met.get(name)
+        try:
+            seen = before or meet(host, known, name)
+            if seen is None:
+                continue
+            line = peek(seen.held) if seen.held >= 0 else host.piece(f"proc/{name}/stat")
+            # Most processes sleep: for them this comparison is all.
+            row = seen.row
+            if line != seen.line or seen.turn == turn:
+                row = update(host, known, name, seen, line, options)
+        except OSError:
+            # Gone between listing and reading. If we knew it, its number may already be another's: look again, last.
+            if before is not None:
+                names.append(name)
+            forget(host, known, name)
+            continue
+        if row is not None:
+            yield row
     if known.forbidden:
         host.miss("read", "forbidden")
         host.miss("written", "forbidden")
@@ -122,24 +138,6 @@ def begin(host: Host, known: Known, names: set[str]) -> None:
     if known.turn == 0:
         known.skipped.clear()
         known.groups.clear()
-
-
-def look(host: Host, known: Known, name: str, options: Options) -> Process | None:
-    """One process now: its row, or None if it is gone or left out."""
-    met = known.seen.get(name)
-    try:
-        seen = met or meet(host, known, name)
-        if seen is None:
-            return None
-        line = host.peek(seen.held) if seen.held >= 0 else host.piece(f"proc/{name}/stat")
-        due = seen.turn == known.turn
-        if line == seen.line and not due:
-            return seen.row
-        return update(host, known, name, seen, line, options, due=due)
-    except OSError:
-        # Gone between listing and reading; if we knew it, its number may already be another's.
-        forget(host, known, name)
-        return look(host, known, name, options) if met else None
 
 
 def meet(host: Host, known: Known, name: str) -> Seen | None:
@@ -163,9 +161,7 @@ def forget(host: Host, known: Known, name: str) -> None:
         known.held -= 1
 
 
-def update(
-    host: Host, known: Known, name: str, seen: Seen, line: bytes, options: Options, *, due: bool
-) -> Process | None:
+def update(host: Host, known: Known, name: str, seen: Seen, line: bytes, options: Options) -> Process | None:
     """A fresh row of a process that is new, moved, or whose turn it is."""
     try:
         stat = procstat.parse(line)
@@ -173,6 +169,7 @@ def update(
         # One torn line must not lose the others; an empty one is a process that is just going.
         host.miss("pid", "failed")
         return None
+    due = seen.turn == known.turn
     young = stat.started > known.young
     kernel = bool(stat.flags & procstat.KERNEL_THREAD)
     if not kernel and (due or young or seen.row is None or seen.row.started != stat.started):

@@ -9,8 +9,8 @@ def cpus(text: str) -> list[int]:
     for part in text.strip().split(","):
         if not part:
             continue
-        first, _, last = part.partition("-")
-        last = last or first
+        first, dash, last = part.partition("-")
+        last = last if dash else first
         if not (first.isascii() and first.isdecimal() and last.isascii() and last.isdecimal()):
             raise ParseError(f"cpu list: expected digits or a range, got {part[:40]!r} in {text[:80]!r}")
         if not 0 <= int(last) - int(first) < 100_000:

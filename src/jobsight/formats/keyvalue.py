@@ -6,13 +6,14 @@ def numbers(text: str) -> dict[str, int]:
     found = {}
     for line in text.splitlines():
         match line.split():
-            case [name, number] if _whole(number):
+            case [name, number] if whole(number):
                 found[name.rstrip(":")] = int(number)
-            case [name, number, "kB"] if _whole(number):
+            case [name, number, "kB"] if whole(number, digits=15):
                 found[name.rstrip(":")] = int(number) * 1024
     return found
 
 
-def _whole(text: str) -> bool:
+def whole(text: str, digits: int = 18) -> bool:
+    """Whether this is a number that a table's 64 bits can hold."""
     # isdecimal alone would let Arabic-Indic digits and such through.
-    return text.isascii() and text.isdecimal()
+    return text.isascii() and text.isdecimal() and len(text) <= digits

@@ -66,10 +66,11 @@ def router(store: Store) -> APIRouter:
         if found is None:
             return _page(request, "lost.html", 404, key=key, cluster="")
         figures = found["summary"]
-        every = (store.job(key) or {}).get("every", 0.0)
+        every = figures["every"]
         return _page(
-            request, "job.html", cluster=figures["cluster"], profile=found, job=figures, reasons=reasons(figures),
-            commands=shares(figures["commands"]), every=every, next=max(1, round(figures["seen"] + every - now)),
+            request, "job.html", cluster=figures["cluster"], profile=found, job=figures,
+            reasons=reasons(figures, found["missing"]), commands=shares(figures["commands"]), every=every,
+            next=max(1, round(figures["seen"] + every - now)),
         )  # fmt: skip
 
     return routes
@@ -131,13 +132,14 @@ def square(node: dict[str, Any]) -> dict[str, Any]:
     return {"full": min(1.0, full or 0.0), "word": word}
 
 
-def reasons(job: dict[str, Any]) -> dict[str, str]:
+def reasons(job: dict[str, Any], missing: dict[str, str]) -> dict[str, str]:
     """What to say in the place of a number that is not there."""
     group = job["source"] == "cgroup"
+    said = {name: f"— {reason}" for name, reason in missing.items()}
     return {
         "cpu": "— not known before the second sample",
-        "memory": "— memory controller off" if group else "— no permission",
-        "io": "— io controller off" if group else "— no permission",
+        "memory": said.get("memory_anon", "— memory controller off" if group else "— not seen"),
+        "io": said.get("written", "— io controller off" if group else "— not seen"),
         "threads": "— pids controller off" if group else "— not seen",
     }
 

@@ -4,6 +4,14 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
+# What was last seen longer ago than this many sampling intervals, and these seconds for its way to us, is silent.
+FRESH = 2.5
+SLACK = 5.0
+
+
+def fresh(seen: float, every: float, now: float) -> bool:
+    return now <= seen + FRESH * every + SLACK
+
 
 class StoreError(RuntimeError):
     """The store cannot be used, and a sentence that says why."""
@@ -35,7 +43,7 @@ class JobQuery(NamedTuple):
     command: str | None = None
     scheduler: str | None = None
     state: str | None = None
-    """`running` or `ended`."""
+    """`running`, `ended`, or `silent`: neither known to run nor to have ended."""
     text: str | None = None
     """Part of the id, the owner, the command or the node."""
     limit: int = 1000

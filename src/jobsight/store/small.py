@@ -6,7 +6,7 @@ import sqlite3
 import threading
 from typing import Any
 
-from jobsight.store.protocol import JobQuery, StoreError
+from jobsight.store.protocol import FRESH, SLACK, JobQuery, StoreError
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (
@@ -19,6 +19,12 @@ CREATE INDEX IF NOT EXISTS job_owner ON job (owner, seen);
 CREATE TABLE IF NOT EXISTS counted (segment INTEGER NOT NULL, derived BLOB NOT NULL);
 """
 LAYOUT = 1
+# The same as `fresh` says, in SQL. Every one takes the present time.
+STATES = {
+    "running": f"alive AND seen + {FRESH} * every + {SLACK} >= ?",
+    "silent": f"alive AND seen + {FRESH} * every + {SLACK} < ?",
+    "ended": "NOT alive AND ? IS NOT NULL",
+}
 
 
 class Small:
@@ -72,12 +78,12 @@ class Small:
             ("command = ?", query.command),
             ("scheduler = ?", query.scheduler),
             ("instr(nodes, ?)", None if query.node is None else f" {query.node} "),
-            ("instr(id || ' ' || owner || ' ' || command || nodes, ?)", query.text),
+            ("instr(lower(id || ' ' || owner || ' ' || command || nodes), lower(?))", query.text),
         ]
         wanted = [(test, value) for test, value in tests if value is not None]
         clauses = [test for test, _ in wanted]
-        if query.state in ("running", "ended"):
-            clauses.append(("" if query.state == "running" else "NOT ") + "(alive AND seen + 2.5 * every >= ?)")
+        if query.state in STATES:
+            clauses.append(STATES[query.state])
             wanted.append(("", now))
         where = ("WHERE " + " AND ".join(clauses)) if clauses else ""
         return self._documents(
