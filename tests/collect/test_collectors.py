@@ -76,14 +76,7 @@ class Closed(Host):
         raise PermissionError(errno.EACCES, "Permission denied", path)
 
 
-SILENT = pytest.mark.xfail(strict=True, reason="what may not be read is passed over as if it had gone")
-
-
-@pytest.mark.parametrize(
-    "machine",
-    [pytest.param(path, marks=SILENT) if path.parent.name in ("cgroup", "process") else path for path in MACHINES],
-    ids=name,
-)
+@pytest.mark.parametrize("machine", MACHINES, ids=name)
 def test_unreadable_source_is_never_taken_for_an_idle_one(machine: Path) -> None:
     message = replay(catalogue.collector(machine.parent.name), Closed(str(machine / "root")))
     assert message.status == "failed" or message.missing

@@ -217,7 +217,6 @@ def test_young_process_that_moves_to_its_job_is_seen_there(tmp_path: Path) -> No
     assert (moved.scheduler, moved.job) == ("slurm", "8")
 
 
-@pytest.mark.xfail(strict=True, reason="a process whose line has not moved is not asked for its group")
 def test_young_process_that_moves_in_its_sleep_is_seen_there(tmp_path: Path) -> None:
     tree = Tree(tmp_path, uptime=100.0)
     host = Procfs(str(tmp_path))

@@ -10,22 +10,22 @@ LINE = (
 
 
 def test_line_is_read_field_by_field() -> None:
-    assert procstat.parse(LINE) == procstat.ProcStat(
-        pid=13725,
-        command="python3",
-        state="S",
-        parent=13709,
-        process_group=13726,
-        session=13708,
-        flags=4194560,
-        user=6.71,
-        system=0.09,
-        children=0.07,
-        threads=4,
-        started=1460.87,
-        virtual=366690304,
-        resident=32993,
-    )
+    assert procstat.parse(LINE)._asdict() == {
+        "pid": 13725,
+        "command": "python3",
+        "state": "S",
+        "parent": 13709,
+        "process_group": 13726,
+        "session": 13708,
+        "flags": 4194560,
+        "user": 6.71,
+        "system": 0.09,
+        "children": 0.07,
+        "threads": 4,
+        "started": 1460.87,
+        "virtual": 366690304,
+        "resident": 32993,
+    }
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,6 @@ def files_of(root: Path) -> dict[str, bytes]:
 
 MACHINES = {(root.parent.parent.name, root.parent.name): files_of(root) for root in sorted(RECORDED.glob("*/*/root"))}
 NAMES = sorted({collector for collector, _ in MACHINES})
-UNBOUNDED = pytest.mark.xfail(reason="numbers beyond 64 bits are sent, and the server refuses the whole message")
 
 
 @st.composite
@@ -124,9 +123,7 @@ def sent(message: Message) -> Accepted:
     return accepted
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=UNBOUNDED) if name in ("agent", "process") else name for name in NAMES]
-)
+@pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_damaged_source_gives_rows_or_a_parse_error_and_a_message_that_is_accepted(
@@ -153,7 +150,7 @@ def test_missing_files_give_rows_absence_or_an_error_of_the_system(name: str, da
     sent(message)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=UNBOUNDED) if name != "cpu" else name for name in NAMES])
+@pytest.mark.parametrize("name", NAMES)
 def test_number_too_large_for_the_tables_does_not_cost_the_message(name: str) -> None:
     files = min((files for (collector, _), files in MACHINES.items() if collector == name), key=len)
     for path in sorted(files.keys() - set(SIDE)):

@@ -10,6 +10,7 @@ files are read again only every now and then. A collector started cold gives the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from errno import EMFILE, ENFILE
 from sys import intern
 
 from jobsight.collector import ParseError, collector
@@ -28,6 +29,9 @@ HELD = 4096
 YOUTH = 60.0
 # One line for each of a dozen hierarchies, with paths that containers make long.
 CGROUP = 16384
+
+# More pages or bytes than any process has: a damaged line, not a number.
+MOST = 2**50
 
 PTRACE = "CAP_SYS_PTRACE (or root) shows the I/O of other people's processes"
 
@@ -113,6 +117,11 @@ def process(host: Host, options: Options) -> Iterator[Process]:
             row = seen.row
             if line != seen.line or seen.turn == turn:
                 row = update(host, known, name, seen, line, options)
+        except PermissionError:
+            # There, and not for us: /proc mounted with hidepid.
+            host.miss("pid", "forbidden")
+            forget(host, known, name)
+            continue
         except OSError:
             # Gone between listing and reading. If we knew it, its number may already be another's: look again, last.
             if before is not None:
@@ -145,12 +154,23 @@ def meet(host: Host, known: Known, name: str) -> Seen | None:
     if not (name.isascii() and name.isdecimal()):
         known.skipped.add(name)
         return None
-    held = -1
-    if known.held < known.room:
-        held = host.hold(f"proc/{name}/stat")
-        known.held += 1
-    seen = known.seen[name] = Seen(held, int(name) % TURN)
+    seen = known.seen[name] = Seen(hold(host, known, name), int(name) % TURN)
     return seen
+
+
+def hold(host: Host, known: Known, name: str) -> int:
+    """Its `stat`, kept open; -1 if enough are."""
+    if known.held >= known.room:
+        return -1
+    try:
+        held = host.hold(f"proc/{name}/stat")
+    except OSError as error:
+        if error.errno not in (EMFILE, ENFILE):
+            raise
+        known.room = known.held  # others need files too: these are all we get
+        return -1
+    known.held += 1
+    return held
 
 
 def forget(host: Host, known: Known, name: str) -> None:
@@ -180,7 +200,8 @@ def update(host: Host, known: Known, name: str, seen: Seen, line: bytes, options
             known.skipped.add(name)
         return None
     seen.row = row_of(host, known, name, seen, stat, due=due)
-    seen.line = line
+    # A young one is looked at every time: it may be moved to its job's control group in its sleep.
+    seen.line = None if young else line
     return seen.row
 
 
@@ -232,6 +253,8 @@ def memory(host: Host, name: str) -> tuple[Bytes | None, Bytes | None]:
         _, resident, shared = map(int, host.piece(f"proc/{name}/statm").split(None, 3)[:3])
     except (OSError, ValueError):
         return None, None
+    if not 0 <= shared <= resident < MOST:
+        return None, None
     page = host.page()
     return Bytes((resident - shared) * page), Bytes(shared * page)
 
@@ -243,7 +266,9 @@ def traffic(host: Host, known: Known, name: str, *, due: bool) -> tuple[Bytes | 
     known.forbidden.discard(name)
     try:
         words = host.piece(f"proc/{name}/io").split()
-        return Bytes(int(words[words.index(b"read_bytes:") + 1])), Bytes(int(words[words.index(b"write_bytes:") + 1]))
+        read, written = (int(words[words.index(word) + 1]) for word in (b"read_bytes:", b"write_bytes:"))
+        if 0 <= read < MOST and 0 <= written < MOST:
+            return Bytes(read), Bytes(written)
     except PermissionError:
         known.forbidden.add(name)
     except (OSError, ValueError, IndexError):

@@ -9,6 +9,8 @@ from jobsight.collector import ParseError
 from jobsight.schema.units import Bytes, Count, Seconds
 
 USER_HZ = 100
+# Larger than any true value of a field we use, small enough for a table.
+LIMIT = 2**62
 # PF_KTHREAD in the flags field: the kernel's own threads.
 KERNEL_THREAD = 0x00200000
 
@@ -40,7 +42,7 @@ def parse(line: bytes) -> ProcStat:
     try:
         # Any: what is a time and what a size is said by the fields of ProcStat. From field 4, the parent, on.
         numbers: list[Any] = [*map(int, rest[:21])]
-        return ProcStat(
+        found = ProcStat(
             int(line[:opened]),
             line[opened + 1 : closed].decode("utf-8", "backslashreplace"),
             state.decode("ascii"),
@@ -58,3 +60,7 @@ def parse(line: bytes) -> ProcStat:
         )
     except (ValueError, IndexError):
         raise ParseError(f"/proc/PID/stat: expected 24 fields and more, got {line[:120]!r}") from None
+    # One field too few moves rsslim, 2**64 - 1, into a place that we send.
+    if not -LIMIT < min(numbers) <= max(found.pid, *numbers) < LIMIT:
+        raise ParseError(f"/proc/PID/stat: impossible numbers in {line[:120]!r}")
+    return found
