@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 from bench.cost.place import Place
 from bench.cost.program import Program
@@ -18,22 +20,25 @@ AGENTS = ("directory", "http")
 
 def rounds(farm: Program, place: Place, cpu: int, count: int) -> dict[str, list[float]]:
     """CPU seconds of every sample, by contender."""
-    spent: dict[str, list[float]] = {}
     with ExitStack() as stack:
-        workers = {
-            f"agent, {sink} sink": _sampler(cpu, "agent", place.settings(sink, 0.001, alone=True)) for sink in AGENTS
-        }
-        workers["psutil"] = _sampler(cpu, "psutil")
-        for worker in workers.values():
-            stack.enter_context(worker)
+        takers: dict[str, Callable[[], float]] = {}
+        for sink in AGENTS:
+            agent = stack.enter_context(_sampler(cpu, "agent", place.settings(sink, 0.001, alone=True)))
+            takers[f"agent, {sink} sink"] = partial(_ask, agent)
+        takers["psutil"] = partial(_ask, stack.enter_context(_sampler(cpu, "psutil")))
+        takers["ps"] = partial(ps, cpu)
+        spent: dict[str, list[float]] = {name: [] for name in takers}
         for number in range(WARM_UP + count):
             farm.ask()
-            now = {name: float(json.loads(worker.ask())["cpu"]) for name, worker in workers.items()}
-            now["ps"] = ps(cpu)
-            if number >= WARM_UP:
-                for name, cost in now.items():
-                    spent.setdefault(name, []).append(cost)
-    return spent
+            # Who comes first finds the caches coldest: everybody does in turn.
+            first = number % len(takers)
+            for name in (*list(takers)[first:], *list(takers)[:first]):
+                spent[name].append(takers[name]())
+    return {name: costs[WARM_UP:] for name, costs in spent.items()}
+
+
+def _ask(worker: Program) -> float:
+    return float(json.loads(worker.ask())["cpu"])
 
 
 def ps(cpu: int) -> float:

@@ -9,13 +9,23 @@ import json
 import os
 import time
 from _thread import get_ident
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 FLAGS = os.O_RDONLY | os.O_CLOEXEC
 # Larger than any /proc file of one process; larger files are read in a loop.
 PIECE = 65536
+
+
+class Space(NamedTuple):
+    """Room on a filesystem, in bytes and in files."""
+
+    size: int
+    free: int
+    available: int
+    files: int
+    files_free: int
 
 
 class Host:
@@ -57,12 +67,16 @@ class Host:
         r"""The whole file as text; bytes that are not UTF-8 become `\xNN`, so nothing is lost and nothing breaks."""
         return self.read_bytes(path).decode("utf-8", "backslashreplace")
 
-    def glimpse(self, path: str) -> str | None:
-        """The file, or None if it is not there (any more) or not for us."""
+    def glimpse(self, path: str, column: str = "") -> str | None:
+        """The file, or None if it is not there (any more) or not for us; the latter is said of `column`."""
         try:
             return self.read(path)
+        except PermissionError:
+            if column:
+                self.miss(column, "forbidden")
         except OSError:
-            return None
+            pass
+        return None
 
     def names(self, path: str) -> list[str]:
         """What a directory holds; empty if it is not there (any more) or not for us."""
@@ -70,6 +84,20 @@ class Host:
             return os.listdir(self.root + path)
         except OSError:
             return []
+
+    def space(self, path: str) -> Space | None:
+        """Room on the filesystem of a path; None if it is not there or not for us. A copy has it on the side."""
+        if not self.live:
+            told = self._facts.get("space", {}).get(path)
+            return Space(*told) if told else None
+        try:
+            found = os.statvfs(self.root + path)
+        except OSError:
+            return None
+        block = found.f_frsize
+        return Space(
+            found.f_blocks * block, found.f_bfree * block, found.f_bavail * block, found.f_files, found.f_ffree
+        )
 
     def exists(self, path: str) -> bool:
         return os.path.exists(self.root + path)

@@ -16,7 +16,7 @@ from jobsight.agent.runner import run
 from jobsight.clock import SystemClock
 from jobsight.collector import Collector
 from jobsight.files import make_directory, replace
-from jobsight.host import Host
+from jobsight.host import Host, Space
 from jobsight.schema.message import Message, Origin
 from jobsight.schema.record import columns
 
@@ -71,6 +71,7 @@ class Recording(Host):
         self.folders: set[str] = set()
         self.forbidden: set[str] = set()
         self.owners: dict[str, int] = {}
+        self.spaces: dict[str, Space] = {}
         self.users: dict[int, str] = {}
         self._paths: dict[int, str] = {}
         self._first_uptime: float | None = None
@@ -107,6 +108,12 @@ class Recording(Host):
 
     def peek(self, held: int, size: int = 1024) -> bytes:
         return self._found(self._paths[held], super().peek(held, size))
+
+    def space(self, path: str) -> Space | None:
+        room = super().space(path)
+        if room is not None:
+            self.spaces[path] = room
+        return room
 
     def uid(self, path: str) -> int:
         return self.owners.setdefault(path, super().uid(path))
@@ -147,6 +154,8 @@ class Recording(Host):
             put(f"{into}/{aliases.hidden(path)}", aliases.hide(copies[path]))
         owners = {aliases.hidden(path): uid for path, uid in sorted(self.owners.items())}
         facts = {"node": aliases.hidden(self.node()), "uptime": self.uptime(), "page": self.page()}
+        if self.spaces:
+            facts["space"] = {aliases.hidden(path): list(room) for path, room in self.spaces.items()}
         if forbidden := self.forbidden - self.files.keys():
             facts["forbidden"] = sorted(map(aliases.hidden, forbidden))
         users = {aliases.hidden(name): uid for uid, name in sorted(self.users.items()) if name != str(uid)}

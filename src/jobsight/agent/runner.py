@@ -72,7 +72,7 @@ class Runner:
         self._worker = worker
         worker.ask(lambda: run(collector, options, self.host, self.origin, self.clock, every))
         if worker.answered(deadline):
-            return worker.answer
+            return worker.take()
         worker.leave()
         self._stuck[collector.name], self._worker = worker, None
         return Message(
@@ -87,6 +87,12 @@ class Runner:
             missing={},
             rows={},
         )
+
+    def close(self) -> None:
+        """End the worker that waits; one that hangs ends when it can."""
+        if self._worker is not None:
+            self._worker.leave()
+            self._worker = None
 
 
 class Worker:
@@ -105,15 +111,22 @@ class Worker:
         self.answer, self._task = None, task
         self._asked.release()
 
+    def take(self) -> Message | None:
+        """The answer, which is then ours alone: a large one must not stay in memory until the next."""
+        answer, self.answer = self.answer, None
+        return answer
+
     def answered(self, within: float) -> bool:
         return self._answered.acquire(timeout=within) if within else self._answered.acquire(blocking=False)
 
     def leave(self) -> None:
         self._leaving = True
+        self._asked.release()
 
     def _work(self) -> None:
         while not self._leaving:
             self._asked.acquire()
-            if self._task is not None:
-                self.answer = self._task()
-            self._answered.release()
+            task, self._task = self._task, None
+            if task is not None:
+                self.answer = task()
+                self._answered.release()

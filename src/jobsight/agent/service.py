@@ -60,6 +60,9 @@ class Agent:
             if message is not None:
                 self._hand_over(message)
 
+    def close(self) -> None:
+        self._runner.close()
+
     def _hand_over(self, message: Message) -> None:
         self._tally.messages += 1
         self._tally.failed += message.status in (Status.FAILED, Status.LATE)
@@ -125,6 +128,7 @@ def serve(load: Callable[[], Settings], root: str, clock: Clock, signals: Signal
         while not (signals.stop or signals.reload):
             agent.step()
             signals.wait(agent.schedule.wait(clock.wall()))
+        agent.close()
         for sink in sinks:
             sink.close()
         host.close()

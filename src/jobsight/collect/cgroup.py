@@ -97,7 +97,7 @@ def unified(host: Host, path: str, group: cgrouppath.JobGroup) -> Cgroup | None:
     if not cpu:
         return None
     memory = _numbers(host, f"{path}/memory.stat")
-    read, written = io_stat(_text(host, f"{path}/io.stat"))
+    read, written = io_stat(host.glimpse(f"{path}/io.stat", "path"))
     return Cgroup(
         scheduler=group.scheduler,
         job=_shown(group.job),
@@ -105,29 +105,29 @@ def unified(host: Host, path: str, group: cgrouppath.JobGroup) -> Cgroup | None:
         cpu_time=_seconds(cpu.get("usage_usec"), 1_000_000),
         cpu_user=_seconds(cpu.get("user_usec"), 1_000_000),
         cpu_system=_seconds(cpu.get("system_usec"), 1_000_000),
-        cpus=_cpus(_text(host, f"{path}/cpuset.cpus.effective")),
-        memory_used=_limit(_text(host, f"{path}/memory.current")),
+        cpus=_cpus(host.glimpse(f"{path}/cpuset.cpus.effective", "path")),
+        memory_used=_limit(host.glimpse(f"{path}/memory.current", "path")),
         memory_anon=_bytes(memory.get("anon")),
         memory_file=_bytes(memory.get("file")),
         memory_shmem=_bytes(memory.get("shmem")),
-        memory_peak=_limit(_text(host, f"{path}/memory.peak")),
-        memory_limit=_limit(_text(host, f"{path}/memory.max")),
+        memory_peak=_limit(host.glimpse(f"{path}/memory.peak", "path")),
+        memory_limit=_limit(host.glimpse(f"{path}/memory.max", "path")),
         oom_kills=_count(_numbers(host, f"{path}/memory.events").get("oom_kill")),
         read=read,
         written=written,
-        processes=_count(_limit(_text(host, f"{path}/pids.current"))),
+        processes=_count(_limit(host.glimpse(f"{path}/pids.current", "path"))),
     )
 
 
 def legacy(host: Host, mounts: dict[str, str], group: cgrouppath.JobGroup) -> Cgroup | None:
     """A v1 group; its parts lie in one directory for each controller. None if it has gone meanwhile."""
     place = {controller: f"{mount}/{group.path}" for controller, mount in mounts.items()}
-    usage = _text(host, f"{place.get('cpuacct')}/cpuacct.usage")
+    usage = host.glimpse(f"{place.get('cpuacct')}/cpuacct.usage", "path")
     times = _numbers(host, f"{place.get('cpuacct')}/cpuacct.stat")
     memory = _numbers(host, f"{place.get('memory')}/memory.stat")
     if usage is None and not memory:
         return None
-    read = service_bytes(_text(host, f"{place.get('blkio')}/blkio.throttle.io_service_bytes_recursive"))
+    read = service_bytes(host.glimpse(f"{place.get('blkio')}/blkio.throttle.io_service_bytes_recursive", "path"))
     return Cgroup(
         scheduler=group.scheduler,
         job=_shown(group.job),
@@ -135,16 +135,16 @@ def legacy(host: Host, mounts: dict[str, str], group: cgrouppath.JobGroup) -> Cg
         cpu_time=_seconds(_limit(usage), 1_000_000_000),
         cpu_user=_seconds(times.get("user"), USER_HZ),
         cpu_system=_seconds(times.get("system"), USER_HZ),
-        cpus=_cpus(_text(host, f"{place.get('cpuset')}/cpuset.effective_cpus")),
-        memory_used=_limit(_text(host, f"{place.get('memory')}/memory.usage_in_bytes")),
+        cpus=_cpus(host.glimpse(f"{place.get('cpuset')}/cpuset.effective_cpus", "path")),
+        memory_used=_limit(host.glimpse(f"{place.get('memory')}/memory.usage_in_bytes", "path")),
         memory_anon=_bytes(memory.get("total_rss", memory.get("rss"))),
         memory_file=_bytes(memory.get("total_cache", memory.get("cache"))),
         memory_shmem=_bytes(memory.get("total_shmem", memory.get("shmem"))),
-        memory_peak=_limit(_text(host, f"{place.get('memory')}/memory.max_usage_in_bytes")),
-        memory_limit=_limit(_text(host, f"{place.get('memory')}/memory.limit_in_bytes")),
+        memory_peak=_limit(host.glimpse(f"{place.get('memory')}/memory.max_usage_in_bytes", "path")),
+        memory_limit=_limit(host.glimpse(f"{place.get('memory')}/memory.limit_in_bytes", "path")),
         oom_kills=_count(_numbers(host, f"{place.get('memory')}/memory.oom_control").get("oom_kill")),
         read=read,
-        processes=_count(_limit(_text(host, f"{place.get('pids')}/pids.current"))),
+        processes=_count(_limit(host.glimpse(f"{place.get('pids')}/pids.current", "path"))),
     )
 
 
@@ -168,24 +168,13 @@ def service_bytes(text: str | None) -> Bytes | None:
     return Bytes(sum(found)) if found else None
 
 
-def _text(host: Host, path: str) -> str | None:
-    """The file, or None if it is not there; that it is not for us is said."""
-    try:
-        return host.read(path)
-    except PermissionError:
-        host.miss("path", "forbidden")
-    except OSError:
-        pass
-    return None
-
-
 def _shown(name: str) -> str:
     """A directory's name as text: other bytes are written as in a process's own cgroup file."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _numbers(host: Host, path: str) -> dict[str, int]:
-    return keyvalue.numbers(_text(host, path) or "")
+    return keyvalue.numbers(host.glimpse(path, "path") or "")
 
 
 def _limit(text: str | None) -> Bytes | None:

@@ -266,7 +266,8 @@ def traffic(host: Host, known: Known, name: str, *, due: bool) -> tuple[Bytes | 
     known.forbidden.discard(name)
     try:
         words = host.piece(f"proc/{name}/io").split()
-        read, written = (int(words[words.index(word) + 1]) for word in (b"read_bytes:", b"write_bytes:"))
+        read = int(words[words.index(b"read_bytes:") + 1])
+        written = int(words[words.index(b"write_bytes:") + 1])
         if 0 <= read < MOST and 0 <= written < MOST:
             return Bytes(read), Bytes(written)
     except PermissionError:

@@ -12,6 +12,7 @@ Cores = NewType("Cores", float)
 Count = NewType("Count", int)
 Ratio = NewType("Ratio", float)
 Hertz = NewType("Hertz", int)
+Celsius = NewType("Celsius", float)
 
 # The word Prometheus and the reference pages use. A plain str, int or bool has no unit.
 WORDS: dict[Any, str] = {
@@ -21,6 +22,7 @@ WORDS: dict[Any, str] = {
     Count: "",
     Ratio: "ratio",
     Hertz: "hertz",
+    Celsius: "celsius",
 }
 
 

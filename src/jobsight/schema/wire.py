@@ -47,8 +47,8 @@ def encode(message: Message) -> bytes:
     # Column by column: the encoder makes a small text of every value before it joins them, and those of one column
     # are a few hundred kilobytes where those of all would be megabytes of an agent's memory.
     head = _json({**envelope(message), "rows": None}).removesuffix("null}")
-    rows = ",".join([f"{_json(name)}:{_json(column)}" for name, column in message.rows.items()])
-    return f"{head}{{{rows}}}}}\n".encode()
+    columns = [f"{_json(name)}:{_json(column)}".encode() for name, column in message.rows.items()]
+    return b"".join((head.encode(), b"{", b",".join(columns), b"}}\n"))
 
 
 def compress(line: bytes) -> bytes:

@@ -1,0 +1,62 @@
+"""Traffic of whole block devices; partitions are parts of them and left out.
+
+Source: /proc/diskstats, see the kernel's iostats.rst, and /sys/block for what is a whole device. Sectors there are
+512 bytes, whatever the device's own are.
+"""
+
+from collections.abc import Iterator
+
+from jobsight.collector import ParseError, collector
+from jobsight.formats.keyvalue import whole
+from jobsight.host import Host
+from jobsight.schema.record import counter, gauge, label, record
+from jobsight.schema.units import Bytes, Count, Seconds
+
+SECTOR = 512
+FIELDS = 11
+
+
+@record
+class Disk:
+    """One block device since boot."""
+
+    device: str = label("The kernel's name for it.")
+    reads: Count = counter("Reads completed.")
+    read: Bytes = counter("Bytes read.")
+    read_time: Seconds = counter("Time spent in reads, summed over those under way at once.")
+    writes: Count = counter("Writes completed.")
+    written: Bytes = counter("Bytes written.")
+    write_time: Seconds = counter("Time spent in writes, summed over those under way at once.")
+    queue: Count = gauge("Reads and writes under way.")
+    busy_time: Seconds = counter("Time with at least one under way.")
+
+
+@collector("proc/diskstats")
+def disk(host: Host) -> Iterator[Disk]:
+    all_alike = not host.exists("sys/block")
+    for row in parse(host.read("proc/diskstats")):
+        # /sys writes the slash of `cciss/c0d0` as an exclamation mark. RAM disks and loops without use say nothing.
+        entire = all_alike or host.exists(f"sys/block/{row.device.replace('/', '!')}")
+        if entire and (row.reads or row.writes):
+            yield row
+
+
+def parse(text: str) -> Iterator[Disk]:
+    """One row a line such as `254 0 vda 40 0 320 5 7 0 56 2 0 8 7 0 0 0 0`."""
+    for line in text.splitlines():
+        words = line.split()
+        numbers = words[3 : 3 + FIELDS]
+        if len(numbers) < FIELDS or not all(map(whole, numbers)):
+            raise ParseError(f"/proc/diskstats: expected a device and eleven numbers, got {line[:100]!r}")
+        reads, _, read, reading, writes, _, written, writing, queue, busy, _ = (int(n) for n in numbers)
+        yield Disk(
+            device=words[2],
+            reads=Count(reads),
+            read=Bytes(read * SECTOR),
+            read_time=Seconds(reading / 1000),
+            writes=Count(writes),
+            written=Bytes(written * SECTOR),
+            write_time=Seconds(writing / 1000),
+            queue=Count(queue),
+            busy_time=Seconds(busy / 1000),
+        )
