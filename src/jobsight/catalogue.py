@@ -2,6 +2,7 @@
 
 import pkgutil
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
@@ -10,8 +11,9 @@ import jobsight.ship
 from jobsight.collector import Collector
 
 
+@cache
 def collector_names() -> list[str]:
-    """The files of `collect/`, sorted."""
+    """The files of `collect/`, sorted. They do not change while a program runs."""
     return sorted(module.name for module in pkgutil.iter_modules(jobsight.collect.__path__))
 
 

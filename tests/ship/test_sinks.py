@@ -173,3 +173,27 @@ class TestHttp(SinkContract):
         sink.close()
         assert receiver.requests[0]["Authorization"] == "Bearer secret"
         assert receiver.requests[0]["Content-Encoding"] == "gzip"
+
+    def test_a_token_nobody_can_send_is_waited_for_and_the_sender_lives(
+        self, place: Place, receiver: Receiver
+    ) -> None:
+        sink = http.Http(options(receiver.url), place)
+        sink._token = "\u2019"
+        sink.send(message(1))
+        wait_until(lambda: sink._troubled)
+        sink._token = "good"
+        wait_until(lambda: len(receiver.taken) == 1)
+        sink.close()
+
+    def test_a_mark_that_cannot_be_written_stops_nobody(
+        self, place: Place, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("jobsight.files.replace", full)
+        sink = http.open_sink(options(receiver.url), place)
+        for number in range(3):
+            sink.send(message(number))
+            wait_until(lambda number=number: len(receiver.taken) > number)  # type: ignore[misc]
+        sink.close()

@@ -1,11 +1,13 @@
 """The embedded store keeps the contract, and survives being cut off anywhere."""
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from jobsight.analyse.keeper import open_store
@@ -111,3 +113,54 @@ def test_old_rows_go_and_jobs_stay(opened: Open) -> None:
     assert store.query("SELECT count(*) FROM process") == [(1,)]
     (job,) = store.jobs(JobQuery(), BOOT + 5000)
     assert job["parts"][0]["cpu_time"] == 4950
+
+
+def test_numbers_too_large_to_add_up_are_missing_and_cost_nobody_a_message(opened: Open) -> None:
+    store = opened()
+    # Two alike rows, each with the largest number that is accepted.
+    huge = re.sub(rb'": \[([^]]+)\]', rb'": [\1, \1]', process_line(BOOT + 100, memory_anon=2**62))
+    store.append([huge, load_line(BOOT + 100, node="good")]).result(10)
+    assert store.digest() == 2
+    assert store.query("SELECT node FROM load") == [("good",)]
+    assert store.query("SELECT memory FROM usage") == [(None,)]
+
+
+def test_a_message_the_tables_refuse_is_kept_apart_and_its_neighbours_load(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = opened()
+    real = Hot._load_messages
+
+    def picky(self: Hot, cursor: Any, messages: Any) -> None:
+        if any(message.node == "bad" for message in messages):
+            raise duckdb.ConversionException("no such number")
+        real(self, cursor, messages)
+
+    monkeypatch.setattr(Hot, "_load_messages", picky)
+    store.append([load_line(BOOT + 1), load_line(BOOT + 1, node="bad"), load_line(BOOT + 2)]).result(10)
+    store.digest()
+    assert store.query("SELECT node, time FROM load ORDER BY time") == [("n1", BOOT + 1), ("n1", BOOT + 2)]
+    assert b'"bad"' in (tmp_path / "store" / "refused.jsonl").read_bytes()
+
+
+def test_what_fails_for_want_of_room_waits_and_is_loaded_later(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened()
+    store.append([process_line(BOOT + 100)]).result(10)
+
+    def full(*_: object) -> None:
+        raise duckdb.IOException("No space left on device")
+
+    monkeypatch.setattr(Hot, "_load", full)
+    assert store.digest() == 0
+    monkeypatch.undo()
+    store.append([process_line(BOOT + 110)]).result(10)
+    assert store.digest() == 2
+    (job,) = store.jobs(JobQuery(), BOOT + 110)
+    assert job["parts"][0]["cpu_time"] == 60
+
+
+def test_a_path_with_an_apostrophe_is_a_path(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "o'brien"))
+    store.append([process_line(BOOT + 100)]).result(10)
+    assert store.digest() == 1
+    store.close()

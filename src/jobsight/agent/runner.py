@@ -60,7 +60,7 @@ class Runner:
         self._worker: Worker | None = None
         self._stuck: dict[str, Worker] = {}
 
-    def run(self, collector: Collector, options: Any, deadline: float, every: float) -> Message | None:
+    def run(self, collector: Collector, options: Any, deadline: float, every: float | None) -> Message | None:
         """The run's message; a `late` one if the deadline passed; None while an earlier run still hangs."""
         stuck = self._stuck.get(collector.name)
         if stuck is not None:

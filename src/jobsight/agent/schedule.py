@@ -44,7 +44,8 @@ class Schedule:
         """Seconds until something is due."""
         if not self._entries:
             return 3600.0
-        return max(0.0, min(entry.due for entry in self._entries) - now)
+        # Never longer than an interval: the clock may be set back while we wait.
+        return max(0.0, min(min(entry.due - now, entry.every) for entry in self._entries))
 
 
 def share(node: str) -> float:

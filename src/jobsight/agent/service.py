@@ -42,7 +42,11 @@ def settle() -> None:
 class Agent:
     """One life of the agent with one set of settings."""
 
-    def __init__(self, settings: Settings, host: Host, clock: Clock, sinks: list[Sink]) -> None:
+    def __init__(
+        self, settings: Settings, host: Host, clock: Clock, sinks: list[Sink], *, once: bool = False
+    ) -> None:
+        """With `once` its messages say that nobody knows when the next come."""
+        self._once = once
         self._plans = {plan.name: plan for plan in settings.collect if plan.enabled}
         self._collectors = {name: catalogue.collector(name) for name in self._plans}
         self._runner = Runner(host, origin(settings, host), clock)
@@ -56,7 +60,8 @@ class Agent:
         """Run what is due now."""
         for name in self.schedule.due(self._clock.wall()):
             plan = self._plans[name]
-            message = self._runner.run(self._collectors[name], plan.options, plan.deadline, plan.every)
+            every = None if self._once else plan.every
+            message = self._runner.run(self._collectors[name], plan.options, plan.deadline, every)
             if message is not None:
                 self._hand_over(message)
 
@@ -118,12 +123,12 @@ class Signals:
 
 
 def serve(load: Callable[[], Settings], root: str, clock: Clock, signals: Signals) -> None:
-    """Sample until told to stop. A reload with bad settings keeps the old ones and says so."""
+    """Sample until told to stop. A reload with settings that cannot be keeps the old ones and says so."""
     settings = load()
     settle()
+    host = Host(root)
+    sinks = open_sinks(settings, host, clock)
     while not signals.stop:
-        host = Host(root)
-        sinks = open_sinks(settings, host, clock)
         agent = Agent(settings, host, clock, sinks)
         while not (signals.stop or signals.reload):
             agent.step()
@@ -132,16 +137,22 @@ def serve(load: Callable[[], Settings], root: str, clock: Clock, signals: Signal
         for sink in sinks:
             sink.close()
         host.close()
-        if signals.reload:
-            signals.reload = False
-            settings = _reload(load, settings)
+        if signals.stop:
+            return
+        signals.reload = False
+        host = Host(root)
+        settings, sinks = _reloaded(load, settings, host, clock)
 
 
-def _reload(load: Callable[[], Settings], current: Settings) -> Settings:
+def _reloaded(
+    load: Callable[[], Settings], current: Settings, host: Host, clock: Clock
+) -> tuple[Settings, list[Sink]]:
+    """The new settings with their sinks, or the old ones if the new do not work."""
     try:
         fresh = load()
+        sinks = open_sinks(fresh, host, clock)
     except (ValueError, OSError) as error:
         print(f"jobsight: settings not reloaded: {error}", file=sys.stderr, flush=True)
-        return current
+        return current, open_sinks(current, host, clock)
     print("jobsight: settings reloaded", file=sys.stderr, flush=True)
-    return fresh
+    return fresh, sinks

@@ -1,5 +1,6 @@
 """A job and its running totals: what is left when the rows are gone."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct, field
@@ -7,7 +8,7 @@ from msgspec import Struct, field
 from jobsight.analyse.usage import Usage
 
 # Schedulers whose ids count on one node only; others name a job for the whole cluster.
-LOCAL = frozenset({"session", "systemd", "docker", "podman"})
+LOCAL = frozenset({"session", "systemd", "docker", "podman", "containerd", "htcondor"})
 COMMANDS = 20
 
 
@@ -80,6 +81,11 @@ class Job(Struct):
                 return part
         self.parts.append(Part(node, source))
         return self.parts[-1]
+
+    def add_owners(self, owners: Iterable[str]) -> None:
+        """Whose job it is: root's helpers run in everybody's, so anybody else comes before root."""
+        if self.owner in ("", "root"):
+            self.owner = next((owner for owner in owners if owner != "root"), self.owner or "root")
 
     def add_command(self, command: str, cpu: float) -> None:
         """Which commands used how much; the smallest are forgotten when there are too many."""

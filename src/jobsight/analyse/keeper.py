@@ -34,8 +34,8 @@ class Keeper:
     def count(self, messages: Sequence[Accepted]) -> tuple[dict[str, list[tuple[Any, ...]]], list[dict[str, Any]]]:
         if self._ledger is None:
             raise RuntimeError("count() before restore()")
-        # Each node's messages in the order of time; a node's hardware before what is measured against it.
-        for message in sorted(messages, key=lambda m: (m.time, m.collector != "hardware")):
+        # In the order they came, which is that of each node's own clock; its hardware before what is measured by it.
+        for message in sorted(messages, key=lambda m: m.collector != "hardware"):
             if message.status == Status.OK:
                 self._ledger.take(message)
         usage, jobs = self._ledger.emptied()
@@ -55,18 +55,18 @@ class Documents:
 
 
 def last_samples(hot: Hot, collector: str) -> list[Accepted]:
-    """The last good sample of every node."""
+    """The last good sample of every boot of every node."""
     names = [field.name for field in fields_of(catalogue.collector(collector).record)]
     found = []
     heads = hot.query(
-        "SELECT cluster, node, arg_max(boot, time), max(time), arg_max(uptime, time), arg_max(every, time) FROM run "
-        "WHERE collector = ? AND status = 'ok' GROUP BY cluster, node",
+        "SELECT cluster, node, boot, arg_max(time, uptime), max(uptime), arg_max(every, uptime) FROM run "
+        "WHERE collector = ? AND status = 'ok' GROUP BY cluster, node, boot",
         [collector],
     )
     for cluster, node, boot, time, uptime, every in heads:
         rows = hot.query(
-            f"SELECT {', '.join(names)} FROM {collector} WHERE time = ? AND cluster = ? AND node = ?",
-            [time, cluster, node],
+            f"SELECT {', '.join(names)} FROM {collector} WHERE time = ? AND cluster = ? AND node = ? AND boot = ?",
+            [time, cluster, node, boot],
         )
         columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
         sample = Accepted(

@@ -27,10 +27,10 @@ class Stamped(NamedTuple):
 
 
 class Last:
-    """A node's last sample by one collector."""
+    """The last sample of one boot of a node by one collector."""
 
     def __init__(self) -> None:
-        self.boot = ""
+        self.clock = 0.0
         self.time = 0.0
         self.every = DEFAULT_EVERY
         self.totals: dict[Ident, Total] = {}
@@ -38,7 +38,18 @@ class Last:
         self.jobs: dict[Name, str] = {}
 
     def move_on(self, sample: Accepted) -> None:
-        self.boot, self.time, self.every = sample.boot, sample.time, sample.every or DEFAULT_EVERY
+        self.every = every(sample, self)
+        self.clock, self.time = clock(sample), sample.time
+
+
+def clock(sample: Accepted) -> float:
+    """What orders and spaces a boot's samples: seconds since boot, which nobody sets ahead or back."""
+    return sample.uptime or sample.time
+
+
+def every(sample: Accepted, last: Last) -> float:
+    """Seconds between samples: as the sender says, or as they come where it is run by hand or by cron."""
+    return sample.every or (clock(sample) - last.clock if last.clock else DEFAULT_EVERY)
 
 
 class Ledger:
@@ -46,7 +57,8 @@ class Ledger:
 
     def __init__(self, known: Known) -> None:
         self._register = Register(known)
-        self._last: dict[tuple[str, str, str], Last] = defaultdict(Last)
+        # By cluster, node and collector, then by boot: two machines of one name must not look like endless reboots.
+        self._last: dict[tuple[str, str, str], dict[str, Last]] = defaultdict(dict)
         self._machines: dict[tuple[str, str], Machine] = defaultdict(Machine)
         self._usage: list[Stamped] = []
         self._touched: dict[str, Job] = {}
@@ -57,38 +69,42 @@ class Ledger:
             self._take_machine(sample)
         if sample.collector not in ("process", "cgroup"):
             return
-        last = self._last[sample.cluster, sample.node, sample.collector]
-        if sample.time <= last.time:
+        boots = self._last[sample.cluster, sample.node, sample.collector]
+        last = boots.setdefault(sample.boot, Last())
+        if clock(sample) <= last.clock:
             return
-        if sample.boot != last.boot:
-            self._end(last, sample, kept=set())
-            last.totals, last.groups, last.jobs = {}, {}, {}
         if sample.collector == "process":
             self._take_processes(sample, last)
         else:
             self._take_groups(sample, last)
         last.move_on(sample)
+        for boot in [boot for boot, other in boots.items() if sample.time - other.time > FRESH * other.every]:
+            if boot != sample.boot:
+                self._end(boots.pop(boot), sample, kept=set())
 
     def restore(self, sample: Accepted) -> None:
         """Remember a sample that was counted in an earlier life."""
         if sample.collector == "hardware":
             self._take_machine(sample)
             return
-        last = self._last[sample.cluster, sample.node, sample.collector]
+        last = self._last[sample.cluster, sample.node, sample.collector].setdefault(sample.boot, Last())
         last.move_on(sample)
         if sample.collector == "process":
-            last.totals = totals(sample)
+            last.totals = totals(sample, {})
         else:
-            last.groups = groups(sample)
+            last.groups = groups(sample, {})
         last.jobs = {
-            name: self._register.job(sample, name, sample.time, exact=False).key for name in rows_by_job(sample)
+            name: self._register.job(sample, name, sample.time, exact=False).key
+            for name, rows in rows_by_job(sample).items()
+            if not _dead(sample, rows)
         }
 
     def emptied(self) -> tuple[list[Stamped], list[Job]]:
         """Hand over what was made since the last call."""
         made = self._usage, list(self._touched.values())
         self._usage, self._touched = [], {}
-        self._register.keep_only({key for last in self._last.values() for key in last.jobs.values()})
+        lasts = (last for boots in self._last.values() for last in boots.values())
+        self._register.keep_only({key for last in lasts for key in last.jobs.values()})
         return made
 
     def _take_machine(self, sample: Accepted) -> None:
@@ -97,12 +113,12 @@ class Ledger:
             self._machines[sample.cluster, sample.node] = machine
 
     def _take_processes(self, sample: Accepted, last: Last) -> None:
-        now = totals(sample)
+        now = totals(sample, last.totals)
         gained = gains(last.totals, now)
         jobs: dict[Name, str] = {}
         for name, rows in rows_by_job(sample).items():
             members = idents(sample, rows)
-            dead = all(sample.columns["state"][row] == "Z" for row in rows)
+            dead = _dead(sample, rows)
             if dead and name not in last.jobs:
                 continue  # nobody waits for it: it ended before it was ever seen
             job = None
@@ -114,18 +130,18 @@ class Ledger:
                 job = self._register.job(sample, name, began, exact=True)
             if not dead:
                 jobs[name] = job.key
-            job.owner = job.owner or sample.columns["owner"][rows[0]]
+            job.add_owners(sample.columns["owner"][row] for row in rows)
             for row, ident in zip(rows, members, strict=True):
                 job.add_command(sample.columns["command"][row], gained[ident].cpu)
             interval = _interval(sample, last, job, known=name in last.jobs)
             machine = self._machines[sample.cluster, sample.node]
             used = [gained[ident] for ident in members]
-            self._enter(sample, job, of_processes(job.key, interval, sample, rows, used, machine))
+            self._enter(sample, last, job, of_processes(job.key, interval, sample, rows, used, machine))
         self._end(last, sample, kept=set(jobs.values()))
         last.totals, last.jobs = now, jobs
 
     def _take_groups(self, sample: Accepted, last: Last) -> None:
-        now = groups(sample)
+        now = groups(sample, last.groups)
         jobs: dict[Name, str] = {}
         for name, group in now.items():
             job = self._register.by_key(last.jobs.get(name))
@@ -133,15 +149,16 @@ class Ledger:
             jobs[name] = job.key
             interval = _interval(sample, last, job, known=name in last.jobs)
             machine = self._machines[sample.cluster, sample.node]
-            self._enter(sample, job, of_group(job.key, interval, last.groups.get(name, {}), group, machine))
+            self._enter(sample, last, job, of_group(job.key, interval, last.groups.get(name, {}), group, machine))
             job.part(sample.node, "cgroup").group_peak = group["memory_peak"]
         self._end(last, sample, kept=set(jobs.values()))
         last.groups, last.jobs = now, jobs
 
-    def _enter(self, sample: Accepted, job: Job, usage: Usage) -> None:
+    def _enter(self, sample: Accepted, last: Last, job: Job, usage: Usage) -> None:
         job.part(sample.node, usage.source).add(sample.time, usage)
-        job.seen = max(job.seen, sample.time)
-        job.every = sample.every or job.every
+        # Not the latest there ever was: a clock that was ahead once must not hold a job in the future.
+        job.seen = max(part.time for part in job.parts)
+        job.every = every(sample, last)
         self._touched[job.key] = job
         self._usage.append(Stamped(sample.cluster, sample.node, sample.boot, sample.time, usage))
 
@@ -154,17 +171,22 @@ class Ledger:
                 self._touched[job.key] = job
 
 
+def _dead(sample: Accepted, rows: list[int]) -> bool:
+    """Nothing but zombies: it has ended, and nobody has waited for it yet."""
+    return sample.collector == "process" and all(sample.columns["state"][row] == "Z" for row in rows)
+
+
 def _interval(sample: Accepted, last: Last, job: Job, *, known: bool) -> Interval:
     """The interval that ends now: since the last sample, or since the job began if that was later.
 
     Nobody knows how long a control group had been there that is seen with its node for the first time: what it
     used until now counts, over no time at all.
     """
-    same_boot = last.boot == sample.boot
-    if job.guessed and not same_boot:
+    if job.guessed and not last.clock:
         return Interval(0.0, 0.0)
-    began = last.time if known else max(job.started, last.time) if same_boot else job.started
-    seconds = max(0.0, sample.time - began)
-    every = sample.every or last.every
-    gap = not same_boot or sample.time - last.time > FRESH * every
-    return Interval(seconds, min(seconds, every) if gap else seconds)
+    since_sample = clock(sample) - last.clock if last.clock else float("inf")
+    since_start = max(0.0, sample.time - job.started)
+    seconds = since_sample if known else min(since_sample, since_start)
+    pace = every(sample, last)
+    gap = since_sample > FRESH * pace
+    return Interval(seconds, min(seconds, pace) if gap else seconds)

@@ -62,7 +62,7 @@ class Register:
         scheduler, number = name
         place = f"{sample.node}." if scope else ""
         return Job(
-            key=f"{scheduler}.{place}{number}.{int(began)}",
+            key=f"{sample.cluster}.{scheduler}.{place}{number}.{int(began)}",
             cluster=sample.cluster,
             scheduler=scheduler,
             id=number,

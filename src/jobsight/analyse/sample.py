@@ -15,12 +15,17 @@ GROUP_COLUMNS = (
 )  # fmt: skip
 
 
+COUNTERS = ("cpu_time", "read", "written", "oom_kills")
+
+
 def rows_by_job(sample: Accepted) -> dict[Name, list[int]]:
-    """Row numbers of each job."""
+    """Row numbers of each job. Rows of steps and tasks are parts of what their job's own row counts, and left out."""
     rows: dict[Name, list[int]] = defaultdict(list)
-    names = zip(sample.columns.get("scheduler", []), sample.columns.get("job", []), strict=True)
-    for row, name in enumerate(names):
-        rows[name].append(row)
+    if sample.count:
+        names = zip(sample.columns["scheduler"], sample.columns["job"], column(sample, "step"), strict=True)
+        for row, (scheduler, job, step) in enumerate(names):
+            if step is None:
+                rows[scheduler, job].append(row)
     return rows
 
 
@@ -29,8 +34,22 @@ def column(sample: Accepted, name: str) -> list[Any]:
     return sample.columns.get(name) or [None] * sample.count
 
 
-def totals(sample: Accepted) -> dict[Ident, Total]:
-    """What each process had used."""
+def totals(sample: Accepted, before: dict[Ident, Total]) -> dict[Ident, Total]:
+    """What each process had used. Where a number is missing the last known one stands: missing is not zero."""
+    found = _totals(sample)
+    for ident, total in found.items():
+        if (total.read is None or total.written is None) and (earlier := before.get(ident)):
+            found[ident] = total._replace(
+                read=earlier.read if total.read is None else total.read,
+                written=earlier.written if total.written is None else total.written,
+            )
+    if "pid" in sample.missing:
+        # Some processes could not be read this time: they are not gone.
+        found = before | found
+    return found
+
+
+def _totals(sample: Accepted) -> dict[Ident, Total]:
     if not sample.count:
         return {}
     columns = sample.columns
@@ -54,9 +73,14 @@ def idents(sample: Accepted, rows: list[int]) -> list[Ident]:
     return [Ident(sample.columns["pid"][row], sample.columns["started"][row]) for row in rows]
 
 
-def groups(sample: Accepted) -> dict[Name, dict[str, Any]]:
-    """What each control group had used."""
-    return {
+def groups(sample: Accepted, before: dict[Name, dict[str, Any]]) -> dict[Name, dict[str, Any]]:
+    """What each control group had used; of counters that are missing the last known value."""
+    found = {
         name: {wanted: column(sample, wanted)[rows[0]] for wanted in GROUP_COLUMNS}
         for name, rows in rows_by_job(sample).items()
     }
+    for name, group in found.items():
+        for counter in COUNTERS:
+            if group[counter] is None:
+                group[counter] = before.get(name, {}).get(counter)
+    return found

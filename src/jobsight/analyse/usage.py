@@ -57,12 +57,12 @@ def of_processes(
         covered=Seconds(interval.covered),
         cpu_time=Seconds(sum(gain.cpu for gain in used)),
         cpus=on.cpus,
-        memory=Bytes(sum(own)) if own else None,
+        memory=_sum(own),
         memory_limit=on.memory,
         threads=Count(sum(sample.columns["threads"][row] for row in rows)),
         processes=Count(len(rows)),
-        read=Bytes(sum(read)) if read else None,
-        written=Bytes(sum(written)) if written else None,
+        read=_sum(read),
+        written=_sum(written),
     )
 
 
@@ -90,6 +90,12 @@ def _gained(before: dict[str, Any], now: dict[str, Any], name: str) -> Any:
     if now[name] is None:
         return None
     return growth([before.get(name) or 0, now[name]])
+
+
+def _sum(values: list[int]) -> Bytes | None:
+    """What they add up to; nothing if there are none, or if the sum is beyond what a table holds."""
+    total = sum(values)
+    return Bytes(total) if values and total < 2**63 else None
 
 
 def _known(values: Iterable[int | None]) -> list[int]:

@@ -6,10 +6,11 @@ the lock file keeps two from running at a time.
 
 import sys
 from dataclasses import replace
+from typing import Any
 
 from jobsight import catalogue
 from jobsight.agent.service import Agent, Signals, open_sinks, serve
-from jobsight.cli.arguments import add_root, add_settings, parser, sentences, settings_of
+from jobsight.cli.arguments import WrongUseError, add_root, add_settings, parser, seconds, sentences, settings_of
 from jobsight.clock import SystemClock
 from jobsight.files import Lock
 from jobsight.host import Host
@@ -24,14 +25,20 @@ def run(arguments: list[str]) -> int:
     add_root(accept)
     accept.add_argument("--once", action="store_true", help="run every collector once and stop")
     accept.add_argument("--url", help="send to this server, in place of the sinks in the settings")
-    accept.add_argument("--every", metavar="SECONDS", type=float, help="sample at least this often")
+    accept.add_argument("--token-file", metavar="FILE", help="with --url: the token that server asks for")
+    accept.add_argument("--every", metavar="SECONDS", type=seconds, help="sample at least this often")
     accept.add_argument("--leash", action="store_true", help="stop when standard input is closed")
     given = accept.parse_args(arguments)
 
     def load() -> Settings:
-        return _adjusted(settings_of(given.settings), given.url, given.every)
+        # One machine's own agent has nobody to take turns with.
+        window = 1.0 if given.leash else None
+        return _adjusted(settings_of(given.settings), _options(given.url, given.token_file, window), given.every)
 
-    settings = load()
+    try:
+        settings = load()
+    except ValueError as error:
+        raise WrongUseError(str(error)) from None
     with Lock(settings.lock):
         if given.once:
             _once(settings, given.root)
@@ -40,9 +47,15 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def _adjusted(settings: Settings, url: str | None, every: float | None) -> Settings:
-    if url:
-        options = catalogue.sink("http").Options(url=url, window=Seconds(1.0))
+def _options(url: str | None, token_file: str | None, window: float | None) -> Any:
+    if url is None:
+        return None
+    options = catalogue.sink("http").Options(url=url, token_file=token_file)
+    return options if window is None else replace(options, window=Seconds(window))
+
+
+def _adjusted(settings: Settings, options: Any, every: float | None) -> Settings:
+    if options:
         settings = replace(settings, sinks=(Destination("http", options),))
     if every:
         plans = (p._replace(every=min(p.every, every), deadline=min(p.deadline, every)) for p in settings.collect)
@@ -53,7 +66,7 @@ def _adjusted(settings: Settings, url: str | None, every: float | None) -> Setti
 def _once(settings: Settings, root: str) -> None:
     host, clock = Host(root), SystemClock()
     sinks = open_sinks(settings, host, clock)
-    Agent(settings, host, clock, sinks).step()
+    Agent(settings, host, clock, sinks, once=True).step()
     for sink in sinks:
         sink.close()
     sys.stdout.flush()

@@ -46,6 +46,14 @@ def add_formats(to: argparse.ArgumentParser) -> None:
         )
 
 
+def seconds(text: str) -> float:
+    """An argument that is a number of seconds."""
+    number = float(text)
+    if not 0.01 <= number <= 86400:
+        raise argparse.ArgumentTypeError(f"expected seconds between 0.01 and a day, got {text}")
+    return number
+
+
 def settings_of(file: str | None) -> Settings:
     if file is None:
         return from_values({})
@@ -73,6 +81,12 @@ def sentences(run: Callable[[list[str]], int]) -> Callable[[list[str]], int]:
             return 2
         except (FailedError, LockedError) as error:
             print(f"jobsight: {error}", file=sys.stderr)
+            return 1
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            print(f"jobsight: {where}{error.strerror or error}", file=sys.stderr)
             return 1
 
     return wrapped

@@ -4,6 +4,7 @@ ID is the scheduler's number, or the session's on a machine with no batch system
 prints it always names one job. With --pid, the job of a process on this machine.
 """
 
+import os
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -33,8 +34,7 @@ def run(arguments: list[str]) -> int:
     given = accept.parse_args(arguments)
     if (given.id is None) == (given.pid is None):
         raise WrongUseError("say which job: jobsight job ID, or jobsight job --pid PID")
-    name = given.id if given.id is not None else _job_of(given.pid)
-    found = _read(given.store or settings_of(given.settings).store.path, name)
+    found = _read(given.store or settings_of(given.settings).store.path, given.id or _job_of(given.pid), given.pid)
     print(_shown(found, given.format))
     return 0
 
@@ -52,7 +52,7 @@ def _job_of(pid: int) -> str:
     return group.job if group else str(stat.session or stat.process_group or stat.pid)
 
 
-def _read(path: str, name: str) -> dict[str, Any]:
+def _read(path: str, name: str, pid: int | None) -> dict[str, Any]:
     from jobsight.show.reader import open_reader
     from jobsight.store.protocol import StoreError
 
@@ -60,6 +60,9 @@ def _read(path: str, name: str) -> dict[str, Any]:
         reader = open_reader(path)
         try:
             matches = reader.named(name)
+            if pid is not None:
+                # A session's number is known on every node: ours is meant.
+                matches = [job for job in matches if os.uname().nodename in job["nodes"]]
             if not matches:
                 raise FailedError(f"no job {name}; `jobsight jobs --text {name}` searches")
             found = reader.job(matches[0]["key"])
@@ -101,8 +104,13 @@ def _head(job: dict[str, Any]) -> str:
     from jobsight.show.terminal import coloured, safe
 
     nodes = job["nodes"][0] if len(job["nodes"]) == 1 else f"{len(job['nodes'])} nodes"
-    title = coloured(f"{job['id']} {safe(job['command'])}", "strong")
-    facts = [safe(job["owner"]), nodes, job["scheduler"], f"{job['state']} after {duration(job['elapsed'])}"]
+    title = coloured(safe(f"{job['id']} {job['command']}"), "strong")
+    facts = [
+        safe(job["owner"]),
+        safe(nodes),
+        safe(job["scheduler"]),
+        f"{job['state']} after {duration(job['elapsed'])}",
+    ]
     return f"{title}   {' · '.join(facts)}"
 
 
@@ -175,6 +183,8 @@ def _processes(profile: dict[str, Any], most: int = 10) -> str:
 
 
 def _foot(profile: dict[str, Any]) -> str:
+    from jobsight.show.terminal import safe
+
     job = profile["summary"]
     when = [datetime.fromtimestamp(job[name]).astimezone().isoformat(" ", "seconds") for name in ("started", "seen")]
     lines = [
@@ -183,7 +193,7 @@ def _foot(profile: dict[str, Any]) -> str:
     if job["source"] == "cgroup" and job["cpu_time_processes"] is not None:
         lines.append(f"summing processes gives {duration(job['cpu_time_processes'])} of CPU time")
     if profile["others"]:
-        lines.append(f"earlier jobs of this id: {', '.join(profile['others'])}")
+        lines.append(f"earlier jobs of this id: {safe(', '.join(profile['others']))}")
     return "\n".join(lines)
 
 

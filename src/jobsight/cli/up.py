@@ -6,7 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from jobsight.cli.arguments import FailedError, add_settings, parser, sentences, settings_of
+from jobsight.cli.arguments import FailedError, add_settings, parser, seconds, sentences, settings_of
 
 # Quick enough that a newcomer sees charts within a minute, cheap enough to leave running.
 EVERY = 10.0
@@ -17,7 +17,7 @@ def run(arguments: list[str]) -> int:
     accept = parser("up", __doc__)
     add_settings(accept)
     accept.add_argument("--listen", metavar="HOST:PORT", help="default 127.0.0.1:9020")
-    accept.add_argument("--every", metavar="SECONDS", type=float, default=EVERY, help="how often to sample (10)")
+    accept.add_argument("--every", metavar="SECONDS", type=seconds, default=EVERY, help="how often to sample (10)")
     given = accept.parse_args(arguments)
     settings = settings_of(given.settings)
     if given.listen:
@@ -29,7 +29,7 @@ def run(arguments: list[str]) -> int:
         raise FailedError(f"the server needs {error.name}: pip install 'jobsight[server]'") from None
     try:
         link = listen(settings.serve.listen)
-        agent = _start_agent(given.settings, f"{url(link)}/ingest", given.every)
+        agent = _start_agent(given.settings, f"{url(link)}/ingest", given.every, settings.serve.token_file)
         print(
             f"jobsight: dashboard at {url(link)}/   (Ctrl-C stops; data stays in {settings.store.path})",
             flush=True,
@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def _start_agent(settings: str | None, url: str, every: float) -> subprocess.Popen[bytes]:
+def _start_agent(settings: str | None, url: str, every: float, token: str | None) -> subprocess.Popen[bytes]:
     """The agent as a process of its own, as it is on a node.
 
     In a session of its own, so that Ctrl-C leaves it the time to hand over; on a pipe, so that it ends with us
@@ -52,6 +52,8 @@ def _start_agent(settings: str | None, url: str, every: float) -> subprocess.Pop
     command = [sys.executable, "-m", "jobsight", "agent", "--leash", "--url", url, "--every", str(every)]
     if settings:
         command += ["--settings", settings]
+    if token:
+        command += ["--token-file", token]
     return subprocess.Popen(command, start_new_session=True, stdin=subprocess.PIPE)
 
 

@@ -1,7 +1,7 @@
 """Control groups of jobs: what a job used as a whole, processes that came and went included.
 
 Source: /sys/fs/cgroup, v2 (see the kernel's cgroup-v2.rst), v1, or both side by side. One row for each group that
-`formats.cgrouppath` knows as a job's.
+`formats.cgrouppath` knows as a job's, and one for each of its steps and tasks.
 """
 
 from collections.abc import Iterator
@@ -26,6 +26,8 @@ class Cgroup:
     scheduler: str = label("Who named the job: slurm, docker, podman, systemd.")
     job: str = label("The job's id there.")
     path: str = label("The group, below the mount of its hierarchy.")
+    step: str | None = label("The step of the job; missing for the job as a whole.", default=None)
+    task: str | None = label("The task of the step; missing for the step as a whole.", default=None)
     cpu_time: Seconds | None = counter("CPU time of all its processes, ended ones included.", default=None)
     cpu_user: Seconds | None = counter("Of that, in programs.", default=None)
     cpu_system: Seconds | None = counter("Of that, in the kernel.", default=None)
@@ -86,8 +88,9 @@ def groups(host: Host, found: Tree) -> list[cgrouppath.JobGroup]:
                 listed[path] = host.names(f"{mount}/{path}")
             return listed[path]
 
-        for group in cgrouppath.groups(names):
-            merged.setdefault(group.path, group)
+        for job in cgrouppath.groups(names):
+            for group in (job, *cgrouppath.parts(job, names)):
+                merged.setdefault(group.path, group)
     return list(merged.values())
 
 
@@ -101,6 +104,8 @@ def unified(host: Host, path: str, group: cgrouppath.JobGroup) -> Cgroup | None:
     return Cgroup(
         scheduler=group.scheduler,
         job=_shown(group.job),
+        step=_shown(group.step) if group.step else None,
+        task=_shown(group.task) if group.task else None,
         path=_shown(group.path),
         cpu_time=_seconds(cpu.get("usage_usec"), 1_000_000),
         cpu_user=_seconds(cpu.get("user_usec"), 1_000_000),
@@ -131,6 +136,8 @@ def legacy(host: Host, mounts: dict[str, str], group: cgrouppath.JobGroup) -> Cg
     return Cgroup(
         scheduler=group.scheduler,
         job=_shown(group.job),
+        step=_shown(group.step) if group.step else None,
+        task=_shown(group.task) if group.task else None,
         path=_shown(group.path),
         cpu_time=_seconds(_limit(usage), 1_000_000_000),
         cpu_user=_seconds(times.get("user"), USER_HZ),

@@ -19,32 +19,70 @@ class Grammar(NamedTuple):
 GRAMMARS = (
     # Slurm, cgroup v1: `slurm`, or `slurm_<node>` where several slurmd share a host.
     Grammar("slurm", "slurm*/uid_*/job_{job}"),
+    Grammar("slurm", "slurm*/uid_*/{sluid}"),
     # Slurm, cgroup v2: `slurmstepd.scope` or `<node>_slurmstepd.scope`, under system.slice or a delegated root.
+    # From 26.05 on the job's directory is named by its SLUID, not by its number.
     Grammar("slurm", "system.slice/*slurmstepd.scope/job_{job}"),
+    Grammar("slurm", "system.slice/*slurmstepd.scope/{sluid}"),
     Grammar("slurm", "*slurmstepd.scope/job_{job}"),
-    Grammar("docker", "docker/{job}"),
-    Grammar("docker", "system.slice/docker-{job}.scope"),
-    Grammar("podman", "machine.slice/libpod-{job}.scope"),
-    Grammar("podman", "libpod_parent/libpod-{job}"),
-    # A service is a job of the machine; a desktop program is one of its user.
+    Grammar("slurm", "*slurmstepd.scope/{sluid}"),
+    # PBS: its cgroup hook, by release.
+    Grammar("pbs", "pbs_jobs.service/jobid/{job}"),
+    Grammar("pbs", "pbspro.service/jobid/{job}"),
+    Grammar("pbs", "pbspro.slice/pbspro-{job}.slice"),
+    Grammar("pbs", "pbspro/{job}"),
+    # LSF: `job.<number>.<pid>.<time>`.
+    Grammar("lsf", "lsf/*/job.{number}.*"),
+    # Grid Engine: `<job>.<task>`.
+    Grammar("gridengine", "UGE/{number}.*"),
+    # HTCondor names the slot, not the job.
+    Grammar("htcondor", "htcondor/{job}"),
+    Grammar("htcondor", "system.slice/condor.service/{job}"),
+    Grammar("kubernetes", "kubepods.slice/kubepods-*.slice/kubepods-*-pod{job}.slice"),
+    Grammar("kubernetes", "kubepods.slice/kubepods-pod{job}.slice"),
+    Grammar("kubernetes", "kubepods/*/pod{job}"),
+    Grammar("kubernetes", "kubepods/pod{job}"),
+    Grammar("docker", "docker/{container}"),
+    Grammar("docker", "system.slice/docker-{container}.scope"),
+    Grammar("podman", "machine.slice/libpod-{container}.scope"),
+    Grammar("podman", "libpod_parent/libpod-{container}"),
+    Grammar("podman", "user.slice/user-*.slice/user@*.service/user.slice/libpod-{container}.scope"),
+    Grammar("containerd", "default/{container}"),
+    Grammar("containerd", "system.slice/cri-containerd-{container}.scope"),
+    # A service is a job of the machine; a desktop program is one of its user. A login's `session-2.scope` is none: it
+    # holds many sessions.
     Grammar("systemd", "system.slice/{job}.service"),
     Grammar("systemd", "user.slice/user-*.slice/user@*.service/app.slice/{job}.service"),
     Grammar("systemd", "user.slice/user-*.slice/user@*.service/app.slice/{job}.scope"),
 )
 
+# What stands for the job in a template. A SLUID is `s` and thirteen digits of Crockford's base 32; a container has 64
+# digits, of which people use twelve.
+HOLES = {
+    "{job}": "(?P<job>[^/]+)",
+    "{number}": "(?P<job>[0-9]+)",
+    "{sluid}": "(?P<job>s[0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{13})",
+    "{container}": "(?P<job>[0-9a-f]{12})[0-9a-f]*",
+}
+
 
 class JobGroup(NamedTuple):
-    """A job as its control group names it."""
+    """A job, or a part of one, as its control group names it."""
 
     scheduler: str
     job: str
     path: str
-    """Of the job's own group, below the hierarchy's mount, without a leading slash."""
+    """Of the group, below the hierarchy's mount, without a leading slash."""
+    step: str = ""
+    task: str = ""
 
 
 def component(part: str) -> str:
     """One path component of a template as a regular expression."""
-    return re.escape(part).replace(r"\*", "[^/]*").replace(r"\{job\}", "(?P<job>[^/]+)")
+    pattern = re.escape(part).replace(r"\*", "[^/]*")
+    for hole, inside in HOLES.items():
+        pattern = pattern.replace(re.escape(hole), inside)
+    return pattern
 
 
 _PATTERNS = tuple(
@@ -57,7 +95,7 @@ def job_of(path: str) -> JobGroup | None:
     """The job of one cgroup path such as `/slurm/uid_1001/job_8/step_0/task_0`."""
     for grammar, pattern in _PATTERNS:
         if found := pattern.match(path):
-            return JobGroup(grammar.scheduler, shown(grammar, found["job"]), found["path"])
+            return JobGroup(grammar.scheduler, found["job"], found["path"])
     return None
 
 
@@ -90,6 +128,23 @@ def groups(names: Callable[[str], list[str]]) -> list[JobGroup]:
     return list(found.values())
 
 
-def shown(grammar: Grammar, job: str) -> str:
-    """The id people use: containers are known by the first twelve digits."""
-    return job[:12] if grammar.scheduler in ("docker", "podman") else job
+STEP = re.compile(r"step_(.+)")
+TASK = re.compile(r"task_(.+)")
+
+
+def parts(group: JobGroup, names: Callable[[str], list[str]]) -> list[JobGroup]:
+    """The steps of a Slurm job and their tasks: `step_0/task_0` in v1, `step_0/user/task_0` in v2."""
+    if group.scheduler != "slurm":
+        return []
+    found = []
+    for folder, step in _matching(names(group.path), STEP):
+        inside = f"{group.path}/{folder}"
+        found.append(group._replace(path=inside, step=step))
+        for place in (inside, f"{inside}/user"):
+            for task_folder, task in _matching(names(place), TASK):
+                found.append(group._replace(path=f"{place}/{task_folder}", step=step, task=task))
+    return found
+
+
+def _matching(names: list[str], pattern: re.Pattern[str]) -> list[tuple[str, str]]:
+    return [(name, found[1]) for name in sorted(names) if (found := pattern.fullmatch(name))]

@@ -64,3 +64,11 @@ def parse(line: bytes) -> ProcStat:
     if not -LIMIT < min(numbers) <= max(found.pid, *numbers) < LIMIT:
         raise ParseError(f"/proc/PID/stat: impossible numbers in {line[:120]!r}")
     return found
+
+
+def paging(line: bytes) -> tuple[bytes, ...]:
+    """What moves when memory does: page faults, minor and major, address space, resident pages. As they stand there,
+    to be compared; nothing of a torn line.
+    """
+    words = line[line.rfind(b")") + 2 :].split(None, 22)
+    return (words[7], words[9], words[20], words[21]) if len(words) > 21 else ()

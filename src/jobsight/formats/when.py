@@ -18,6 +18,8 @@ def instant(text: str, now: float, *, end: bool = False) -> float:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(f"expected a time such as 7d, 2026-11-15 or 2026-11-15T08:00+01:00, got {text!r}") from None
-    if end and len(text) == len("2026-11-15"):
-        found += timedelta(days=1)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    try:
+        found += timedelta(days=1) if end and len(text) == len("2026-11-15") else timedelta(0)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except OverflowError:
+        raise ValueError(f"{text!r} is too far away") from None

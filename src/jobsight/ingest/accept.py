@@ -1,6 +1,7 @@
 """Checks one message: typed by its collector's record, whole or not at all. Pure.
 
-What passes here loads without fail: types, lengths and ranges are those of the tables.
+What passes here loads without fail: types, lengths and ranges are those of the tables, and what is kept is written
+anew from what was understood, so that nobody downstream can understand it otherwise.
 """
 
 import re
@@ -15,11 +16,14 @@ from jobsight import catalogue
 from jobsight.schema.message import SCHEMA, Status
 from jobsight.schema.record import fields_of
 from jobsight.schema.units import base
+from jobsight.schema.wire import instant
 
 LARGEST = 32 * 2**20
 
 Word = Annotated[str, Meta(min_length=1, max_length=255)]
-Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+# Within what a table's 64 bits hold even when a few are added up.
+Whole = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+Real = Annotated[float, Meta(ge=-1e18, le=1e18)]
 
 
 class Envelope(Struct, forbid_unknown_fields=True):
@@ -33,9 +37,9 @@ class Envelope(Struct, forbid_unknown_fields=True):
     time: datetime
     status: Status
     rows: Raw
-    uptime: float = 0.0
-    every: float | None = None
-    seconds: float = 0.0
+    uptime: Real = 0.0
+    every: Real | None = None
+    seconds: Real = 0.0
     error: str | None = None
     missing: dict[str, str] = {}
 
@@ -105,13 +109,15 @@ def _check(line: bytes, envelope: Envelope, given: dict[str, list[Any]]) -> Acce
         for field in fields_of(catalogue.collector(envelope.collector).record):
             if field.name not in given and not field.optional:
                 return Refused(line, f"$.rows.{field.name}", "this column is needed")
+    time = round(envelope.time.timestamp(), 6)
+    plain = {name: getattr(envelope, name) for name in envelope.__struct_fields__}
     return Accepted(
-        line=line,
+        line=msgspec.json.encode({**plain, "time": instant(time), "rows": given}),
         cluster=envelope.cluster,
         node=envelope.node,
         boot=envelope.boot,
         collector=envelope.collector,
-        time=envelope.time.timestamp(),
+        time=time,
         uptime=envelope.uptime,
         every=envelope.every,
         status=envelope.status,
@@ -128,7 +134,7 @@ def _rows(collector: str) -> "msgspec.json.Decoder[Any]":
     """A decoder for the columns of one record."""
     columns = []
     for field in fields_of(catalogue.collector(collector).record):
-        kind: Any = Int64 if base(field.unit) is int else base(field.unit)
+        kind: Any = {int: Whole, float: Real}.get(base(field.unit), base(field.unit))
         columns.append((field.name, list[kind | None] | None if field.optional else list[kind] | None, None))
     return msgspec.json.Decoder(msgspec.defstruct("Rows", columns, forbid_unknown_fields=True))
 

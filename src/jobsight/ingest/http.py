@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -19,8 +19,13 @@ Append = Callable[[Sequence[bytes]], "Future[None]"]
 
 # Accepted lines are handed to the log in groups of about this size, so a long body needs little memory.
 GROUP = 4 * 2**20
+KIND = "application/x-ndjson"
 # How many refusals an answer spells out.
 TOLD = 20
+# A body of so many bad messages is not from an agent of ours.
+MOST_REFUSED = 10_000
+# What a held line costs besides its bytes.
+OVERHEAD = 256
 
 
 def router(append: Append, quarantine: Quarantine, token: str | None) -> APIRouter:
@@ -28,11 +33,16 @@ def router(append: Append, quarantine: Quarantine, token: str | None) -> APIRout
 
     @routes.post("/ingest")
     async def ingest(request: Request) -> JSONResponse:
-        if token and not hmac.compare_digest(request.headers.get("authorization", ""), f"Bearer {token}"):
+        if token and not hmac.compare_digest(
+            request.headers.get("authorization", "").encode(), f"Bearer {token}".encode()
+        ):
             return JSONResponse({"error": "this server needs a token: set token_file"}, 401)
         encoding = request.headers.get("content-encoding", "identity")
         if encoding not in ("gzip", "identity"):
             return JSONResponse({"error": f"cannot read content-encoding {encoding}: send gzip or none"}, 415)
+        if not request.headers.get("content-type", "").startswith(KIND):
+            # Also what keeps a page in somebody's browser from posting here: it may not send this type unasked.
+            return JSONResponse({"error": f"send messages as {KIND}"}, 415)
         intake = Intake(append, quarantine)
         lines = Lines(packed=encoding == "gzip", limit=LARGEST)
         try:
@@ -41,14 +51,19 @@ def router(append: Append, quarantine: Quarantine, token: str | None) -> APIRout
             await intake.take(lines.finish())
             await intake.finish()
         except zlib.error as error:
-            await intake.finish()
-            return JSONResponse({"error": f"the body is not gzip: {error}", **intake.report()}, 400)
+            return JSONResponse({"error": f"the body is not gzip: {error}"}, 400)
+        except TooBadError as error:
+            return JSONResponse({"error": str(error), **intake.report()}, 400)
         except OSError as error:
             # Not durable, so not acknowledged: the sender keeps it and comes again.
             return JSONResponse({"error": f"cannot write: {error}"}, 503, {"Retry-After": "10"})
         return JSONResponse(intake.report())
 
     return routes
+
+
+class TooBadError(ValueError):
+    """So much was refused that the rest is not worth reading."""
 
 
 class Intake:
@@ -64,7 +79,7 @@ class Intake:
         self.refused = 0
         self.told: list[dict[str, str]] = []
 
-    async def take(self, lines: list[tuple[bytes, int]]) -> None:
+    async def take(self, lines: Iterable[tuple[bytes, int]]) -> None:
         for line, length in lines:
             found = (
                 accept(line) if length == len(line) else Refused(line, "$", f"{length} bytes, more than {LARGEST}")
@@ -73,9 +88,9 @@ class Intake:
                 self._bad.append(found)
             else:
                 self._good.append(found.line)
-            self._size += len(found.line)
-        if self._size > GROUP:
-            await self.finish()
+            self._size += len(found.line) + OVERHEAD
+            if self._size > GROUP:
+                await self.finish()
 
     async def finish(self) -> None:
         """Make durable what is held, the good and the bad."""
@@ -87,6 +102,8 @@ class Intake:
         if bad:
             await asyncio.to_thread(self._quarantine.keep, bad)
             self.refused += len(bad)
+            if self.refused > MOST_REFUSED:
+                raise TooBadError(f"more than {MOST_REFUSED} messages refused: this is not what we read")
             self.told += [{"path": item.path, "reason": item.reason} for item in bad[: TOLD - len(self.told)]]
 
     def report(self) -> dict[str, Any]:

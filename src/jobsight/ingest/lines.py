@@ -1,6 +1,7 @@
 """Cuts a body into lines as it arrives, gunzipped on the way, holding no more than one message at a time."""
 
 import zlib
+from collections.abc import Iterator
 
 from jobsight.schema.wire import GZIP
 
@@ -19,19 +20,18 @@ class Lines:
         self._held = bytearray()
         self._overlong = 0
 
-    def feed(self, piece: bytes) -> list[tuple[bytes, int]]:
+    def feed(self, piece: bytes) -> Iterator[tuple[bytes, int]]:
         """The lines this piece completes, each with its length. zlib.error if it is not gzip."""
         if not self._packed:
-            return self._cut(piece)
-        lines = []
+            yield from self._cut(piece)
+            return
         while piece:
             if self._unpacker.eof:
                 self._unpacker, self._fresh = zlib.decompressobj(GZIP), True
-            # A bomb is unpacked a megabyte at a time, and the cutter throws overlong lines away.
-            lines += self._cut(self._unpacker.decompress(piece, 2**20))
+            # A bomb is unpacked a quarter megabyte at a time, and the cutter throws overlong lines away.
+            yield from self._cut(self._unpacker.decompress(piece, 2**18))
             self._fresh = False
             piece = self._unpacker.unused_data if self._unpacker.eof else self._unpacker.unconsumed_tail
-        return lines
 
     def finish(self) -> list[tuple[bytes, int]]:
         """The last line, which need not end in a newline; zlib.error if the body stopped in the middle."""

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import sys
 import threading
 import time
 
@@ -34,6 +35,8 @@ class Quarantine:
             if self._room(len(lines)):
                 files.append(os.path.join(self._path, time.strftime("%Y-%m-%d.jsonl", time.gmtime(now))), lines)
             else:
+                if not self.discarded:
+                    print("jobsight: the quarantine is full; refused messages are only counted", file=sys.stderr)
                 self.discarded += len(refused)
 
     def _line(self, item: Refused, now: float) -> bytes:

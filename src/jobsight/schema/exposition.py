@@ -21,8 +21,8 @@ def metric(table: str, field: Field) -> str:
 
 
 def labels(record: type[Any]) -> list[Field]:
-    """Which thing a row is about: its labels, and gauges that are words."""
-    return [field for field in fields_of(record) if field.kind == "label" or field.unit is str]
+    """Which thing a row is about. Not gauges that are words: a process that wakes up is no other series."""
+    return [field for field in fields_of(record) if field.kind == "label"]
 
 
 def values(record: type[Any]) -> list[Field]:
@@ -47,9 +47,8 @@ def exposition(table: str, record: type[Any], rows: Iterable[Any]) -> Iterator[s
 
 
 def _marks(pairs: list[tuple[str, Any]]) -> str:
-    if not pairs:
-        return ""
-    return "{" + ",".join(f'{name}="{_escaped(str(value))}"' for name, value in pairs) + "}"
+    shown = [f'{name}="{_escaped(str(value))}"' for name, value in pairs if value is not None]
+    return "{" + ",".join(shown) + "}" if shown else ""
 
 
 def _escaped(text: str) -> str:

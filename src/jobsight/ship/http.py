@@ -23,6 +23,8 @@ from jobsight.ship.spool import Frame, Spool
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
+# How long a closing sink goes on sending a backlog.
+PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Options:
     window: Seconds = Seconds(10.0)
     batch: Bytes = Bytes(2**20)
     timeout: Seconds = Seconds(30.0)
+
+    def __post_init__(self) -> None:
+        """An address that is none is told when the settings are read."""
+        address(self.url)
 
 
 class Http:
@@ -48,6 +54,7 @@ class Http:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closing = False
+        self._patience = 0.0
         self._troubled = False
         self._token = _token(options.token_file)
         self._thread = threading.Thread(target=self._work, name="send", daemon=True)
@@ -61,10 +68,11 @@ class Http:
         self._wake.set()
 
     def close(self) -> None:
-        """Send what is there if the server takes it at once; the rest stays in the spool."""
+        """Send what is there if the server takes it soon; the rest stays in the spool."""
+        self._patience = self._place.clock.steady() + PATIENCE
         self._closing = True
         self._wake.set()
-        self._thread.join(self._options.timeout + 5)
+        self._thread.join()
         self._post.close()
 
     def _work(self) -> None:
@@ -92,28 +100,38 @@ class Http:
 
     def _deliver(self, pause: float) -> float:
         """Send until the spool is empty; the pause before the next try if the server would not take it."""
+        longer = min(LONGEST_PAUSE, max(FIRST_PAUSE, pause * 2)) * _jitter()
         while True:
             with self._lock:
                 frames = self._spool.oldest(self._options.batch)
             if not frames:
-                self._wake.clear()
-                # One may have come between the look and the clearing.
-                with self._lock:
-                    if self._spool.waiting:
-                        self._wake.set()
+                self._rest()
                 return 0.0
-            longer = min(LONGEST_PAUSE, max(FIRST_PAUSE, pause * 2)) * _jitter()
             try:
-                answer = self._post.post(b"".join(frame.payload for frame in frames), self._headers())
-            except OSError as error:
+                answer = self._send(frames)
+                taken = self._settle(answer, frames)
+            except (OSError, ValueError) as error:
+                # ValueError: a name or a token that cannot be put into a request. People mend it while we wait.
                 self._trouble(f"{self._options.url}: {error}")
                 self._wake.set()
                 return longer
-            if not self._settle(answer, frames):
+            if not taken:
                 self._trouble(f"{self._options.url}: answered {answer.status}")
                 self._wake.set()
                 after = answer.headers.get("retry-after", "")
                 return max(longer, float(after)) if after.isdecimal() else longer
+            if self._closing and self._place.clock.steady() > self._patience:
+                return 0.0
+
+    def _send(self, frames: list[Frame]) -> Answer:
+        return self._post.post(b"".join(frame.payload for frame in frames), self._headers())
+
+    def _rest(self) -> None:
+        """Nothing to do until something comes, which may be between the look and the clearing."""
+        self._wake.clear()
+        with self._lock:
+            if self._spool.waiting:
+                self._wake.set()
 
     def _settle(self, answer: Answer, frames: list[Frame]) -> bool:
         """Whether the batch is off our hands."""
@@ -124,7 +142,7 @@ class Http:
             return True
         if answer.status == 413 and len(frames) > 1:
             # Too much at once: one at a time until the next batch.
-            return all(self._settle(self._post.post(f.payload, self._headers()), [f]) for f in frames)
+            return all(self._settle(self._send([frame]), [frame]) for frame in frames)
         if answer.status in (400, 413, 415):
             # The server has looked at it and never will take it.
             self._place.tally.dropped += len(frames)

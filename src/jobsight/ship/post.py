@@ -75,7 +75,8 @@ class Poster:
     def _exchange(self, body: bytes, headers: dict[str, str]) -> Answer:
         try:
             link = self._socket = self._socket or self._connect()
-            lines = [f"POST {self._to.path} HTTP/1.1", f"Host: {self._to.host}:{self._to.port}"]
+            name = f"[{self._to.host}]" if ":" in self._to.host else self._to.host
+            lines = [f"POST {self._to.path} HTTP/1.1", f"Host: {name}:{self._to.port}"]
             lines += [f"{name}: {value}" for name, value in headers.items()]
             lines += [f"Content-Length: {len(body)}", "", ""]
             link.sendall("\r\n".join(lines).encode("latin-1") + body)

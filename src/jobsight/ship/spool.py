@@ -10,6 +10,7 @@ import os
 import struct
 import zlib
 from contextlib import suppress
+from errno import EDQUOT, ENOSPC
 from typing import NamedTuple
 
 from jobsight import files
@@ -59,8 +60,8 @@ class Spool:
             pass
         try:
             files.append(self._file(self._last), frame)
-        except OSError:
-            if not self._drop_segment():
+        except OSError as error:
+            if error.errno not in (ENOSPC, EDQUOT) or not self._drop_segment():
                 raise
             files.append(self._file(self._last), frame)
         self._sizes[self._last] += len(frame)
@@ -94,7 +95,9 @@ class Spool:
         if frame.segment != self._last and frame.end >= self._sizes.get(frame.segment, 0):
             self._unlink(frame.segment)
             self._first, self._offset = min(self._sizes), 0
-        files.replace(os.path.join(self._path, "mark"), f"{self._first} {self._offset}\n".encode())
+        # A mark that cannot be written stays as it was: then some are sent twice, and none is lost.
+        with suppress(OSError):
+            files.replace(os.path.join(self._path, "mark"), f"{self._first} {self._offset}\n".encode())
 
     def _expire(self, now: float) -> None:
         """Drop whole segments whose last message is too old; one that is being written has time."""

@@ -9,6 +9,8 @@ from jobsight.formats import when
 from jobsight.show import views
 from jobsight.store.protocol import JobQuery, Store
 
+STATES = ("running", "ended", "silent")
+
 
 class Filter:
     """The filters of a job list, as they stand in an address. Empty means any."""
@@ -34,6 +36,8 @@ class Filter:
     def query(self, now: float) -> JobQuery:
         """400 with a sentence for a time nobody can read."""
         plain = {key: value or None for key, value in self.given.items() if key not in ("since", "until")}
+        if plain["state"] not in (None, *STATES):
+            raise HTTPException(400, f"no state {plain['state']!r}; there are {', '.join(STATES)}")
         try:
             since = when.instant(self.given["since"], now) if self.given["since"] else None
             until = when.instant(self.given["until"], now, end=True) if self.given["until"] else None

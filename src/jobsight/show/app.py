@@ -4,6 +4,7 @@ import os
 
 import bokeh
 from fastapi import FastAPI
+from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.staticfiles import StaticFiles
 
 from jobsight import __version__
@@ -16,9 +17,13 @@ HERE = os.path.dirname(__file__)
 BOKEH = os.path.join(os.path.dirname(bokeh.__file__), "server", "static", "js")
 
 
-def application(store: Store, quarantine: Quarantine, token: str | None = None) -> FastAPI:
-    """Everything the server answers."""
+def application(store: Store, quarantine: Quarantine, token: str | None = None, *, local: bool = False) -> FastAPI:
+    """Everything the server answers. A `local` one answers to local names only: a page from elsewhere that gives our
+    address another name must not read here.
+    """
     app = FastAPI(title="jobsight", version=__version__, docs_url=None, redoc_url=None)
+    if local:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     app.include_router(http.router(store.append, quarantine, token))
     app.include_router(api.router(store))
     app.include_router(pages.router(store))

@@ -69,10 +69,14 @@ class Digester:
     def _work(self) -> None:
         forgot = 0.0
         while not self._stop.wait(DIGEST):
-            self._store.digest()
-            if time.monotonic() - forgot > FORGET:
-                forgot = time.monotonic()
-                self._store.forget(time.time() - self._keep)
+            try:
+                self._store.digest()
+                if time.monotonic() - forgot > FORGET:
+                    forgot = time.monotonic()
+                    self._store.forget(time.time() - self._keep)
+            except Exception as error:  # noqa: BLE001
+                # Whatever it was, what comes in must go on being loaded.
+                print(f"jobsight: digesting failed and is tried again: {error}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -116,7 +120,7 @@ def serve(settings: Settings, link: socket.socket, before_stop: Callable[[], Non
         )
     quarantine = Quarantine(os.path.join(settings.store.path, "quarantine"))
     config = uvicorn.Config(
-        application(store, quarantine, token),
+        application(store, quarantine, token, local=host == "127.0.0.1"),
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=5,

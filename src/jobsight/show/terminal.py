@@ -48,8 +48,13 @@ def export(items: list[dict[str, Any]], form: str) -> str:
         return "\n".join("\t".join(line) for line in lines)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([_cell(item[name]) for name in names] for item in items)
+    # What would move a terminal's cursor or run in a spreadsheet is defused.
+    writer.writerows([_inert(safe(_cell(item[name]))) for name in names] for item in items)
     return text.getvalue().rstrip("\n")
+
+
+def _inert(text: str) -> str:
+    return f"'{text}" if text[:1] in ("=", "+", "@") or (text[:1] == "-" and not text[1:2].isdigit()) else text
 
 
 def _cell(value: Any) -> str:

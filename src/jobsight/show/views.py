@@ -36,10 +36,8 @@ def job(store: Store, key: str, now: float, points: int = POINTS) -> dict[str, A
 
 
 def named(store: Store, name: str, now: float) -> list[dict[str, Any]]:
-    """The jobs somebody may mean: by key, by id, or by a pid of theirs; newest first."""
+    """The jobs somebody may mean, by key or by id; newest first."""
     document = store.job(name)
     if document:
         return [msgspec.to_builtins(summary(document, now))]
-    every = jobs(store, JobQuery(text=name, limit=1000), now)
-    exact = [item for item in every if item["id"] == name]
-    return sorted(exact, key=lambda item: -item["seen"])
+    return sorted(jobs(store, JobQuery(id=name), now), key=lambda item: -item["seen"])

@@ -50,8 +50,11 @@ class Embedded:
             raise StoreError(f"the store is in use: {error}") from None
         except OSError as error:
             raise StoreError(f"cannot use {path}: {error.strerror}") from None
-        self.hot = Hot(path, derived)
-        self.small = Small(path)
+        try:
+            self.hot = Hot(path, derived)
+            self.small = Small(path)
+        except (duckdb.Error, sqlite3.Error) as error:
+            raise StoreError(f"cannot open the store in {path}: {str(error).splitlines()[0]}") from None
         first = max(self.hot.loaded(), self.small.counted()[0]) + 1
         self._log = Log(os.path.join(path, "log"), first)
 
@@ -64,13 +67,13 @@ class Embedded:
             for number in self._log.finished():
                 try:
                     total += self._digest_segment(number)
-                except (OSError, sqlite3.Error, duckdb.IOException, duckdb.FatalException) as error:
+                except (OSError, sqlite3.OperationalError, duckdb.Error) as error:
                     # A full disk, most likely. Nothing is lost: the segment waits.
                     self._say(number, "waits", error)
                     self._restored = False
                     return total
-                except duckdb.Error as error:
-                    # Not the disk: what `accept` let through and the tables will not have. It must not stop the rest.
+                except Exception as error:  # noqa: BLE001
+                    # Nobody foresaw it. It must not stop what comes after, and is kept to be looked at.
                     self._say(number, "was set aside", error)
                     self._log.set_aside(number)
                     self._restored = False
@@ -96,7 +99,9 @@ class Embedded:
             derived, jobs = self._counter.count(fresh)
             kept = msgspec.msgpack.encode(derived)
             self.small.count(number, kept, jobs)
-        self.hot.load(number, fresh, msgspec.msgpack.decode(kept, type=dict[str, list[tuple[Any, ...]]]))
+        derived_rows = msgspec.msgpack.decode(kept, type=dict[str, list[tuple[Any, ...]]])
+        for message in self.hot.load(number, fresh, derived_rows):
+            files.append(os.path.join(self._path, "refused.jsonl"), message.line + b"\n")
         self._log.remove(number)
         return len(fresh)
 
@@ -128,18 +133,18 @@ class Embedded:
 NODES = """
 WITH latest AS (
   SELECT cluster, node, max(time) AS seen, arg_max(every, time) AS every FROM run
-  WHERE time > $now - 7 * 86400 GROUP BY ALL),
+  WHERE time BETWEEN $now - 7 * 86400 AND $now + 300 GROUP BY ALL),
 memories AS (
   SELECT cluster, node, arg_max(total, time) AS total, arg_max(available, time) AS available FROM memory
-  WHERE time > $now - 7 * 86400 GROUP BY ALL),
+  WHERE time BETWEEN $now - 7 * 86400 AND $now + 300 GROUP BY ALL),
 loads AS (SELECT cluster, node, arg_max(load1, time) AS load1 FROM load
-  WHERE time > $now - 7 * 86400 GROUP BY ALL),
+  WHERE time BETWEEN $now - 7 * 86400 AND $now + 300 GROUP BY ALL),
 machines AS (
   SELECT cluster, node, arg_max(cpus, time) AS cpus, arg_max(model, time) AS model FROM hardware GROUP BY ALL),
 troubles AS (
   SELECT cluster, node, count(*) AS number FROM (
     SELECT cluster, node, collector, arg_max(status, time) AS status FROM run
-    WHERE time > $now - 86400 GROUP BY ALL)
+    WHERE time BETWEEN $now - 86400 AND $now + 300 GROUP BY ALL)
   WHERE status IN ('failed', 'late') GROUP BY ALL)
 SELECT cluster, node, seen, coalesce(every, 30), cpus, total, available, load1, model, coalesce(number, 0)
 FROM latest LEFT JOIN memories USING (cluster, node) LEFT JOIN loads USING (cluster, node)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import duckdb
@@ -21,6 +22,13 @@ RUN = """CREATE TABLE IF NOT EXISTS run (
 SEGMENT = "CREATE TABLE IF NOT EXISTS segment (number BIGINT NOT NULL)"
 # Our own layout's number: a newer one is refused, an older one brought up to date.
 LAYOUT = 1
+# What the tables say to a value they will not have. Anything else is the disk's or the engine's trouble.
+REFUSALS = (
+    duckdb.ConversionException,
+    duckdb.ConstraintException,
+    duckdb.InvalidInputException,
+    duckdb.ParserException,
+)
 
 
 class Hot:
@@ -62,9 +70,14 @@ class Hot:
         """Those not stored yet, each once."""
         if not messages:
             return []
-        earliest = min(message.time for message in messages)
-        rows = self.query("SELECT cluster, node, boot, collector, time FROM run WHERE time >= ?", [earliest])
-        seen = set(rows)
+        times = sorted({message.time for message in messages})
+        seen = set(
+            self.query(
+                "SELECT cluster, node, boot, collector, time FROM run "
+                "WHERE time BETWEEN ? AND ? AND time IN (SELECT unnest(?))",
+                [times[0], times[-1], times],
+            )
+        )
         found = []
         for message in messages:
             if message.identity not in seen:
@@ -72,8 +85,32 @@ class Hot:
                 found.append(message)
         return found
 
-    def load(self, number: int, messages: Sequence[Accepted], derived: dict[str, list[tuple[Any, ...]]]) -> None:
-        """Rows of one segment and what was derived from them, in one transaction."""
+    def load(
+        self, number: int, messages: Sequence[Accepted], derived: dict[str, list[tuple[Any, ...]]]
+    ) -> list[Accepted]:
+        """Rows of one segment and what was derived from them; the messages that the tables would not take."""
+        try:
+            self._load(number, messages, derived)
+        except REFUSALS:
+            good = [message for message in messages if self._takes(message)]
+            self._load(number, good, derived)
+            return [message for message in messages if message not in good]
+        return []
+
+    def _takes(self, message: Accepted) -> bool:
+        """Whether a message loads by itself."""
+        with self._connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            try:
+                self._load_messages(cursor, [message])
+            except REFUSALS:
+                return False
+            finally:
+                with suppress(duckdb.Error):
+                    cursor.execute("ROLLBACK")
+            return True
+
+    def _load(self, number: int, messages: Sequence[Accepted], derived: dict[str, list[tuple[Any, ...]]]) -> None:
         cursor = self._connection.cursor()
         cursor.execute("BEGIN")
         try:
@@ -85,7 +122,9 @@ class Hot:
             cursor.execute("INSERT INTO segment VALUES (?)", [number])
             cursor.execute("COMMIT")
         except BaseException:
-            cursor.execute("ROLLBACK")
+            # A commit that failed has rolled back already, and says so.
+            with suppress(duckdb.Error):
+                cursor.execute("ROLLBACK")
             raise
         finally:
             cursor.close()
@@ -125,7 +164,7 @@ class Hot:
         kinds = ["VARCHAR"] * 3 + ["DOUBLE", *(DUCKDB[base(f.unit)] for f in fields_of(self._tables[table]))]
         picked = ", ".join(f"unnest(CAST(rows[{i}] AS {kind}[]))" for i, kind in enumerate(kinds, 1))
         cursor.execute(
-            f"INSERT INTO {table} ({', '.join(names)}) SELECT {picked} FROM read_json('{path}', "
+            f"INSERT INTO {table} ({', '.join(names)}) SELECT {picked} FROM read_json('{_quoted(path)}', "
             f"columns = {{rows: 'JSON[]'}}, maximum_object_size = 1073741824)"
         )
         os.unlink(path)
@@ -136,12 +175,15 @@ def _source(record: type[Any], path: str) -> str:
     rows = ", ".join(f"{f.name} {DUCKDB[base(f.unit)]}[]" for f in fields_of(record))
     names = ("cluster", "node", "boot", "collector", "time", "status", "error")
     fixed = ", ".join(f"{name}: 'VARCHAR'" for name in names)
-    quoted = path.replace("'", "''")
     return (
-        f"read_json('{quoted}', format = 'newline_delimited', maximum_object_size = {2 * LARGEST}, columns = "
+        f"read_json('{_quoted(path)}', format = 'newline_delimited', maximum_object_size = {2 * LARGEST}, columns = "
         f"{{{fixed}, uptime: 'DOUBLE', every: 'DOUBLE', seconds: 'DOUBLE', missing: 'JSON', "
         f"rows: 'STRUCT({rows})'}})"
     )
+
+
+def _quoted(path: str) -> str:
+    return path.replace("'", "''")
 
 
 # Microseconds over a million: the same double that Python makes of the same text, so identities compare equal.

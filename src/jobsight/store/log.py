@@ -12,6 +12,7 @@ import threading
 import time
 import zlib
 from concurrent.futures import Future
+from contextlib import suppress
 
 from jobsight import files
 
@@ -91,15 +92,17 @@ class Log:
                 return
 
     def _commit(self, group: "list[tuple[bytes, Future[None]]]") -> None:
+        # A request that was broken off waits no more; what it brought is written all the same.
+        waiting = [done for _, done in group if done.set_running_or_notify_cancel()]
         data = b"".join(HEAD.pack(len(payload), zlib.crc32(payload)) + payload for payload, _ in group)
         try:
             with self._lock:
                 self._append(data)
         except OSError as error:
-            for _, done in group:
+            for done in waiting:
                 done.set_exception(OSError(error.errno, error.strerror))
             return
-        for _, done in group:
+        for done in waiting:
             done.set_result(None)
 
     def _append(self, data: bytes) -> None:
@@ -114,8 +117,13 @@ class Log:
             files.write_all(self._fd, data)
             os.fdatasync(self._fd)
         except OSError:
-            # A full disk must leave no half frame: frames after it would be lost to the reader.
-            os.ftruncate(self._fd, before)
+            # A full disk must leave no half frame: frames after it would be lost to the reader. If it cannot even be
+            # cut off, the next frame goes to another segment.
+            with suppress(OSError):
+                os.ftruncate(self._fd, before)
+            os.close(self._fd)
+            self._fd = -1
+            self._number += 1
             raise
 
     def _numbers(self) -> list[int]:

@@ -44,6 +44,7 @@ class JobQuery(NamedTuple):
     scheduler: str | None = None
     state: str | None = None
     """`running`, `ended`, or `silent`: neither known to run nor to have ended."""
+    id: str | None = None
     text: str | None = None
     """Part of the id, the owner, the command or the node."""
     limit: int = 1000

@@ -75,6 +75,7 @@ class Small:
             ("seen >= ?", query.since),
             ("started <= ?", query.until),
             ("owner = ?", query.owner),
+            ("id = ?", query.id),
             ("command = ?", query.command),
             ("scheduler = ?", query.scheduler),
             ("instr(nodes, ?)", None if query.node is None else f" {query.node} "),
