@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -37,7 +36,6 @@ def commands() -> str:
 
 def _help(verb: str) -> str:
     text = io.StringIO()
-    os.environ["COLUMNS"] = "100"  # argparse folds to the terminal it finds
     with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
         import_module(f"jobsight.cli.{verb}").run(["--help"])
     return text.getvalue().strip()

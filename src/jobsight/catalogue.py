@@ -1,6 +1,6 @@
 """Finds every collector and every sink. The only discovery: the folder is the list."""
 
-import pkgutil
+import os
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -11,10 +11,22 @@ import jobsight.ship
 from jobsight.collector import Collector
 
 
+def modules(package: ModuleType) -> list[str]:
+    """The files of a folder of ours, sorted."""
+    try:
+        files = os.listdir(package.__path__[0])
+    except NotADirectoryError:
+        # Inside a zipapp. Not always this way: pkgutil brings `inspect` and more, a megabyte of an agent's memory.
+        import pkgutil
+
+        return sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return sorted(name.removesuffix(".py") for name in files if name.endswith(".py") and name != "__init__.py")
+
+
 @cache
 def collector_names() -> list[str]:
-    """The files of `collect/`, sorted. They do not change while a program runs."""
-    return sorted(module.name for module in pkgutil.iter_modules(jobsight.collect.__path__))
+    """The files of `collect/`. They do not change while a program runs."""
+    return modules(jobsight.collect)
 
 
 def collector(name: str) -> Collector:
@@ -33,8 +45,9 @@ def collectors() -> list[Collector]:
 
 def sink_names() -> list[str]:
     """The files of `ship/` that are destinations: those that can open one."""
-    names = (module.name for module in pkgutil.iter_modules(jobsight.ship.__path__))
-    return sorted(name for name in names if hasattr(import_module(f"jobsight.ship.{name}"), "open_sink"))
+    return sorted(
+        name for name in modules(jobsight.ship) if hasattr(import_module(f"jobsight.ship.{name}"), "open_sink")
+    )
 
 
 def sink(name: str) -> ModuleType:

@@ -1,10 +1,9 @@
-"""Settings: one YAML file → frozen dataclasses. Everything has a default; every mistake is one sentence.
+"""Settings: one YAML file → named tuples. Everything has a default; every mistake is one sentence.
 
 What may stand under `collect` and `sinks` is not listed here: the collectors and sinks themselves declare it.
 """
 
 import os
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from jobsight import catalogue
@@ -26,41 +25,37 @@ def home() -> str:
     return os.path.join(data, "jobsight")
 
 
-@dataclass(frozen=True)
-class Spool:
+class Spool(NamedTuple):
     """Messages that wait for a destination: bounded in bytes and age, oldest out first."""
 
-    # By node: a home directory may be shared by many.
-    path: str = field(default_factory=lambda: os.path.join(home(), "spool", os.uname().nodename))
+    path: str = ""
+    """Below `home()` and by node if not set: a home directory may be shared by many."""
     size: Bytes = Bytes(512 * 2**20)
     age: Seconds = Seconds(7 * 86400)
 
 
-@dataclass(frozen=True)
-class Store:
+class Store(NamedTuple):
     """Where the server keeps rows, and for how long."""
 
-    path: str = field(default_factory=lambda: os.path.join(home(), "store"))
+    path: str = ""
+    """Below `home()` if not set."""
     keep: Seconds = Seconds(30 * 86400)
 
 
-@dataclass(frozen=True)
-class Serve:
+class Serve(NamedTuple):
     """Where the server listens, and who may send to it."""
 
     listen: str = "127.0.0.1:9020"
     token_file: str | None = None
 
 
-@dataclass(frozen=True)
-class Exporter:
+class Exporter(NamedTuple):
     """Where the exporter listens."""
 
     listen: str = "127.0.0.1:9010"
 
 
-@dataclass(frozen=True)
-class Common:
+class Common(NamedTuple):
     """What every collector can be told."""
 
     enabled: bool = True
@@ -85,19 +80,19 @@ class Destination(NamedTuple):
     options: Any
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """Everything one process needs to know."""
 
     cluster: str = "local"
     node: str | None = None
     sinks: tuple[Destination, ...] = ()
-    spool: Spool = field(default_factory=Spool)
+    spool: Spool = Spool()
     collect: tuple[Plan, ...] = ()
-    store: Store = field(default_factory=Store)
-    serve: Serve = field(default_factory=Serve)
-    exporter: Exporter = field(default_factory=Exporter)
-    lock: str = field(default_factory=lambda: os.path.join(home(), f"agent-{os.uname().nodename}.lock"))
+    store: Store = Store()
+    serve: Serve = Serve()
+    exporter: Exporter = Exporter()
+    lock: str = ""
+    """Below `home()` and by node if not set."""
 
 
 def parse(text: str, file: str) -> Settings:
@@ -117,11 +112,14 @@ def from_values(given: Any, file: str = "settings") -> Settings:
     if not isinstance(given, dict):
         raise SettingsError(f"{file}: expected keys and values, got {_word(given)}")
     rest = {key: value for key, value in given.items() if key not in ("collect", "sinks")}
-    made = _build(Settings, rest, file, "")
-    return Settings(
-        **{f.name: getattr(made, f.name) for f in fields(Settings) if f.name not in ("collect", "sinks")},
+    made: Settings = _build(Settings, rest, file, "")
+    node = os.uname().nodename
+    return made._replace(
         collect=_plans(given.get("collect"), file),
         sinks=_destinations(given.get("sinks"), file),
+        spool=made.spool._replace(path=made.spool.path or os.path.join(home(), "spool", node)),
+        store=made.store._replace(path=made.store.path or os.path.join(home(), "store")),
+        lock=made.lock or os.path.join(home(), f"agent-{node}.lock"),
     )
 
 
@@ -137,8 +135,8 @@ def _plan(name: str, given: Any, file: str) -> Plan:
     key = f"collect.{name}"
     given = _mapping(given or {}, file, key)
     found = catalogue.collector(name)
-    shared = {f.name for f in fields(Common)}
-    own = {f.name for f in fields(found.options)} if found.options else set()
+    shared = set(Common._fields)
+    own = set(found.options._fields) if found.options else set()
     for word in given:
         _known(word, sorted(shared | own), file, f"{key}.")
     common = _build(Common, {k: v for k, v in given.items() if k in shared}, file, f"{key}.")
@@ -171,22 +169,25 @@ def _destination(given: Any, file: str, key: str) -> Destination:
         module = catalogue.sink(str(name))
     except KeyError as error:
         raise SettingsError(f"{file}: {key}: {error.args[0]}") from None
-    return Destination(name, _build(module.Options, values or {}, file, f"{key}.{name}."))
+    options = _build(module.Options, values or {}, file, f"{key}.{name}.")
+    if hasattr(module, "check"):
+        try:
+            module.check(options)
+        except ValueError as error:
+            raise SettingsError(f"{file}: {key}.{name}: {error}") from None
+    return Destination(name, options)
 
 
-def _build(cls: type[Any], given: Any, file: str, prefix: str) -> Any:
+def _build(cls: Any, given: Any, file: str, prefix: str) -> Any:
     given = _mapping(given, file, prefix.rstrip("."))
     hints = get_type_hints(cls)
     for key in given:
-        _known(key, [f.name for f in fields(cls)], file, prefix)
+        _known(key, list(cls._fields), file, prefix)
     values = {key: _value(hints[key], value, file, prefix + key) for key, value in given.items()}
-    for f in fields(cls):
-        if f.name not in values and f.default is MISSING and f.default_factory is MISSING:
-            raise SettingsError(f"{file}: {prefix}{f.name} is needed")
-    try:
-        return cls(**values)
-    except ValueError as error:
-        raise SettingsError(f"{file}: {prefix.rstrip('.')}: {error}") from None
+    for name in cls._fields:
+        if name not in values and name not in cls._field_defaults:
+            raise SettingsError(f"{file}: {prefix}{name} is needed")
+    return cls(**values)
 
 
 def _value(hint: Any, value: Any, file: str, key: str) -> Any:
@@ -194,8 +195,8 @@ def _value(hint: Any, value: Any, file: str, key: str) -> Any:
         if value is None:
             return None
         (hint,) = (part for part in get_args(hint) if part is not type(None))
-    if is_dataclass(hint):
-        return _build(hint, value, file, key + ".")  # type: ignore[arg-type]
+    if hasattr(hint, "_fields"):
+        return _build(hint, value, file, key + ".")
     if get_origin(hint) is tuple:
         if not isinstance(value, list):
             raise SettingsError(f"{file}: {key}: expected a list, got {_word(value)}")

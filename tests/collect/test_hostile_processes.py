@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jobsight import catalogue
-from jobsight.collect.process import Process
+from jobsight.collect.process import TURN, Process
 from jobsight.host import Host
 from jobsight.ingest.accept import Accepted, accept
 from jobsight.recording import replay
@@ -228,14 +228,14 @@ def test_young_process_that_moves_in_its_sleep_is_seen_there(tmp_path: Path) -> 
     assert (warm.scheduler, warm.job) == ("slurm", "8")
 
 
-def test_old_process_that_moves_or_changes_its_user_is_seen_within_sixteen_samples(tmp_path: Path) -> None:
+def test_old_process_that_moves_or_changes_its_user_is_seen_when_its_turn_comes(tmp_path: Path) -> None:
     tree = Tree(tmp_path, uptime=100_000.0)
     host = Procfs(str(tmp_path))
     tree.process("idle", user=1, started=1000)
     sample(host)
     tree.process("idle", user=1, started=1000, cgroup="/docker/0123456789abcdef")
     host.owner = 1002
-    rows = [sample(host)[1][77] for _ in range(16)]
+    rows = [sample(host)[1][77] for _ in range(TURN)]
     assert (rows[-1].owner, rows[-1].scheduler, rows[-1].job) == ("bob", "docker", "0123456789ab")
 
 

@@ -6,17 +6,16 @@ thousand nodes restarted together still come one after the other.
 """
 
 import zlib
-from dataclasses import dataclass
 from math import floor
 
 
-@dataclass
 class Entry:
     """One thing that recurs."""
 
-    name: str
-    every: float
-    due: float
+    def __init__(self, name: str, every: float, due: float) -> None:
+        self.name = name
+        self.every = every
+        self.due = due
 
 
 def next_multiple(every: float, now: float) -> float:

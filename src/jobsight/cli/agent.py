@@ -5,7 +5,6 @@ the lock file keeps two from running at a time.
 """
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 from jobsight import catalogue
@@ -50,16 +49,18 @@ def run(arguments: list[str]) -> int:
 def _options(url: str | None, token_file: str | None, window: float | None) -> Any:
     if url is None:
         return None
-    options = catalogue.sink("http").Options(url=url, token_file=token_file)
-    return options if window is None else replace(options, window=Seconds(window))
+    module = catalogue.sink("http")
+    options = module.Options(url=url, token_file=token_file)
+    module.check(options)
+    return options if window is None else options._replace(window=Seconds(window))
 
 
 def _adjusted(settings: Settings, options: Any, every: float | None) -> Settings:
     if options:
-        settings = replace(settings, sinks=(Destination("http", options),))
+        settings = settings._replace(sinks=(Destination("http", options),))
     if every:
         plans = (p._replace(every=min(p.every, every), deadline=min(p.deadline, every)) for p in settings.collect)
-        settings = replace(settings, collect=tuple(plans))
+        settings = settings._replace(collect=tuple(plans))
     return settings
 
 

@@ -20,9 +20,12 @@ class FailedError(RuntimeError):
 
 def parser(verb: str, text: str | None) -> argparse.ArgumentParser:
     """A parser whose help is the verb's own docstring."""
-    return argparse.ArgumentParser(
-        prog=f"jobsight {verb}", description=text, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+
+    def formatted(prog: str) -> argparse.HelpFormatter:
+        # With a width of its own argparse need not ask the terminal, and the agent need not load what that takes.
+        return argparse.RawDescriptionHelpFormatter(prog, width=100)
+
+    return argparse.ArgumentParser(prog=f"jobsight {verb}", description=text, formatter_class=formatted)
 
 
 def add_settings(to: argparse.ArgumentParser) -> None:

@@ -1,7 +1,6 @@
 """What can be seen on this machine, what cannot, why, and how to change it."""
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from jobsight import catalogue
@@ -83,11 +82,11 @@ def _plain(plan: Plan, found: Collector, message: Message) -> dict[str, Any]:
         "missing": _wants(found, message),
         "enabled": plan.enabled,
         "every": plan.every,
-        "options": asdict(plan.options) if plan.options else {},
+        "options": plan.options._asdict() if plan.options is not None else {},
     }
 
 
 def _sinks(settings: Settings) -> str:
     if not settings.sinks:
         return "sinks: none set, messages go to standard output"
-    return "sinks: " + "; ".join(f"{name} {asdict(options)}" for name, options in settings.sinks)
+    return "sinks: " + "; ".join(f"{name} {options._asdict()}" for name, options in settings.sinks)

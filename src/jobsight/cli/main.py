@@ -1,20 +1,18 @@
 """`jobsight VERB …`: finds the verb's file and runs it. Every file of `cli/` but this one is a verb."""
 
 import os
-import pkgutil
 import sys
 from importlib import import_module
 
 import jobsight.cli
 from jobsight import __version__
+from jobsight.catalogue import modules
 
-NOT_VERBS = ("main", "arguments", "reader")
+NOT_VERBS = ("main", "arguments")
 
 
 def verbs() -> list[str]:
-    return sorted(
-        module.name for module in pkgutil.iter_modules(jobsight.cli.__path__) if module.name not in NOT_VERBS
-    )
+    return [name for name in modules(jobsight.cli) if name not in NOT_VERBS]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,7 +1,5 @@
 """Take messages in, keep them, and show jobs: ingest, API and dashboard on one port."""
 
-from dataclasses import replace
-
 from jobsight.cli.arguments import FailedError, add_settings, parser, sentences, settings_of
 
 
@@ -14,9 +12,9 @@ def run(arguments: list[str]) -> int:
     given = accept.parse_args(arguments)
     settings = settings_of(given.settings)
     if given.listen:
-        settings = replace(settings, serve=replace(settings.serve, listen=given.listen))
+        settings = settings._replace(serve=settings.serve._replace(listen=given.listen))
     if given.store:
-        settings = replace(settings, store=replace(settings.store, path=given.store))
+        settings = settings._replace(store=settings.store._replace(path=given.store))
     from jobsight.show.server import ListenError, listen, serve, url
     from jobsight.store.protocol import StoreError
 

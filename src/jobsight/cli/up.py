@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 
 from jobsight.cli.arguments import FailedError, add_settings, parser, seconds, sentences, settings_of
 
@@ -21,7 +20,7 @@ def run(arguments: list[str]) -> int:
     given = accept.parse_args(arguments)
     settings = settings_of(given.settings)
     if given.listen:
-        settings = replace(settings, serve=replace(settings.serve, listen=given.listen))
+        settings = settings._replace(serve=settings.serve._replace(listen=given.listen))
     try:
         from jobsight.show.server import ListenError, listen, serve, url
         from jobsight.store.protocol import StoreError

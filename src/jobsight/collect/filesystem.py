@@ -6,7 +6,6 @@ for: a server that is away would hold up the collector. Each device is listed on
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from jobsight.collector import ParseError, collector
@@ -32,8 +31,7 @@ class Filesystem:
     files_free: Count | None = gauge("Files it can still take.", default=None)
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """Which filesystems."""
 
     kinds: tuple[str, ...] = LOCAL

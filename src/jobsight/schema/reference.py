@@ -1,6 +1,5 @@
 """The reference pages, derived: one section for each collector, with its record and settings."""
 
-from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from jobsight.collector import Collector
@@ -19,7 +18,7 @@ def page(collectors: list[Collector], derived: dict[str, type[Any]]) -> str:
         parts += ["", f"## {found.name}", "", found.about, "", f"Sampled every {found.every:g} s by default."]
         parts += ["", *_table(found.name, found.record)]
         if found.options:
-            names = ", ".join(f"`{f.name}`" for f in dataclass_fields(found.options))
+            names = ", ".join(f"`{name}`" for name in found.options._fields)
             parts += [
                 "",
                 f"Settings under `collect.{found.name}`, besides `enabled`, `every`, `deadline`: {names}.",

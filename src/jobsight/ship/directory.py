@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobsight import files
 from jobsight.schema.message import Message
@@ -10,8 +10,7 @@ from jobsight.schema.wire import encode
 from jobsight.ship.sink import Place, Sink
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """Where the tree stands."""
 
     path: str

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import zlib
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobsight import files
 from jobsight.agent.schedule import next_multiple, share
@@ -27,8 +27,7 @@ LONGEST_PAUSE = 60.0
 PATIENCE = 5.0
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """Where to send, and how."""
 
     url: str
@@ -37,9 +36,10 @@ class Options:
     batch: Bytes = Bytes(2**20)
     timeout: Seconds = Seconds(30.0)
 
-    def __post_init__(self) -> None:
-        """An address that is none is told when the settings are read."""
-        address(self.url)
+
+def check(options: Options) -> None:
+    """ValueError for an address that is none: told when the settings are read, not when the first message is due."""
+    address(options.url)
 
 
 class Http:

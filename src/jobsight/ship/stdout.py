@@ -1,15 +1,14 @@
 """Messages to standard output, one JSON object a line."""
 
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobsight.schema.message import Message
 from jobsight.schema.wire import encode
 from jobsight.ship.sink import Place, Sink
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """Nothing to set."""
 
 
