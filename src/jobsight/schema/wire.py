@@ -53,18 +53,18 @@ def encode(message: Message) -> bytes:
     return b"".join((head.encode(), b"{", b",".join(columns), b"}}\n"))
 
 
-# The last text of each long column. Half of a process's columns hold still while it lives, and comparing thousands of
-# values that are mostly the same objects costs a tenth of writing them.
+# Each long column as it was last, and its text once it has held still: half of a process's columns do while none
+# comes or goes, and comparing values that are mostly the same objects costs a tenth of writing them.
 _written: dict[tuple[str, str], tuple[Any, bytes]] = {}
 
 
 def _column(collector: str, name: str, values: Any) -> bytes:
-    before = _written.get((collector, name))
-    if before is not None and before[0] == values:
-        return before[1]
-    text = f"{_json(name)}:{_json(values)}".encode()
+    before, text = _written.get((collector, name), (None, b""))
+    still = before == values
+    if not (still and text):
+        text = f"{_json(name)}:{_json(values)}".encode()
     if len(values) >= LONG:
-        _written[collector, name] = (values, text)
+        _written[collector, name] = (values, text if still else b"")
     return text
 
 
