@@ -184,6 +184,7 @@ class TestHttp(SinkContract):
         sink._token = "good"
         wait_until(lambda: len(receiver.taken) == 1)
         sink.close()
+        assert receiver.requests[-1]["Authorization"] == "Bearer good"
 
     def test_a_mark_that_cannot_be_written_stops_nobody(
         self, place: Place, receiver: Receiver, monkeypatch: pytest.MonkeyPatch

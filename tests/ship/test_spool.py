@@ -6,7 +6,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobsight.ship.spool import HEAD, Spool
+from jobsight.frame import HEAD
+from jobsight.ship.spool import Spool
 
 DAY = 86400.0
 

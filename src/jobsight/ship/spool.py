@@ -7,15 +7,12 @@ receiver does not mind.
 """
 
 import os
-import struct
-import zlib
 from contextlib import suppress
 from errno import EDQUOT, ENOSPC
 from typing import NamedTuple
 
-from jobsight import files
+from jobsight import files, frame
 
-HEAD = struct.Struct("<IId")
 SEGMENT = 4 * 2**20
 SUFFIX = ".spool"
 
@@ -54,17 +51,17 @@ class Spool:
 
     def append(self, payload: bytes, now: float) -> None:
         """Take one message. Makes room by dropping the oldest; OSError if even then the disk is full."""
-        frame = HEAD.pack(len(payload), zlib.crc32(payload), now) + payload
+        packed = frame.pack(payload)
         self._expire(now)
-        while self.waiting + len(frame) > self._size and self._drop_segment():
+        while self.waiting + len(packed) > self._size and self._drop_segment():
             pass
         try:
-            files.append(self._file(self._last), frame)
+            files.append(self._file(self._last), packed)
         except OSError as error:
             if error.errno not in (ENOSPC, EDQUOT) or not self._drop_segment():
                 raise
-            files.append(self._file(self._last), frame)
-        self._sizes[self._last] += len(frame)
+            files.append(self._file(self._last), packed)
+        self._sizes[self._last] += len(packed)
         if self._sizes[self._last] >= min(SEGMENT, max(1, self._size // 8)):
             self._last += 1
             self._sizes[self._last] = 0
@@ -75,25 +72,25 @@ class Spool:
         total = 0
         for number in sorted(self._sizes):
             start = self._offset if number == self._first else 0
-            for frame in frames(self._load(number, start, limit + HEAD.size), number, start):
-                if found and total + len(frame.payload) > limit:
+            for one in frames(self._load(number, start, limit + frame.HEAD.size), number, start):
+                if found and total + len(one.payload) > limit:
                     return found
-                found.append(frame)
-                total += len(frame.payload)
+                found.append(one)
+                total += len(one.payload)
             # The piece that was loaded may end before the segment does: what follows must not be passed over.
             if total >= limit or (found and found[-1].segment == number and found[-1].end < self._sizes[number]):
                 break
         return found
 
-    def acknowledge(self, frame: Frame) -> None:
+    def acknowledge(self, last: Frame) -> None:
         """Forget everything up to and with this message."""
-        if frame.segment not in self._sizes:
+        if last.segment not in self._sizes:
             return  # dropped to make room while it was being sent
-        for number in [n for n in self._sizes if n < frame.segment]:
+        for number in [n for n in self._sizes if n < last.segment]:
             self._unlink(number)
-        self._first, self._offset = frame.segment, frame.end
-        if frame.segment != self._last and frame.end >= self._sizes.get(frame.segment, 0):
-            self._unlink(frame.segment)
+        self._first, self._offset = last.segment, last.end
+        if last.segment != self._last and last.end >= self._sizes.get(last.segment, 0):
+            self._unlink(last.segment)
             self._first, self._offset = min(self._sizes), 0
         # A mark that cannot be written stays as it was: then some are sent twice, and none is lost.
         with suppress(OSError):
@@ -133,7 +130,7 @@ class Spool:
     def _load(self, number: int, start: int, size: int) -> bytes:
         data = files.read_at(self._file(number), start, size)
         # A message larger than what was asked for must still come out whole.
-        if len(data) >= HEAD.size and (need := HEAD.size + HEAD.unpack_from(data)[0]) > len(data):
+        if (need := frame.size(data)) > len(data):
             data = files.read_at(self._file(number), start, min(need, self._sizes[number]))
         return data
 
@@ -157,14 +154,5 @@ class Spool:
 
 
 def frames(data: bytes, segment: int, start: int) -> list[Frame]:
-    """The whole frames at the beginning of `data`; a torn or damaged one ends the list."""
-    found = []
-    place = 0
-    while place + HEAD.size <= len(data):
-        length, checksum, _ = HEAD.unpack_from(data, place)
-        payload = data[place + HEAD.size : place + HEAD.size + length]
-        if len(payload) < length or zlib.crc32(payload) != checksum:
-            break
-        place += HEAD.size + length
-        found.append(Frame(payload, segment, start + place))
-    return found
+    """The whole frames of a piece of a segment that begins at `start`."""
+    return [Frame(payload, segment, start + end) for payload, end in frame.unpack(data)]

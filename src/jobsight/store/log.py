@@ -7,16 +7,13 @@ last frame was never acknowledged and is passed over.
 
 import os
 import queue
-import struct
 import threading
 import time
-import zlib
 from concurrent.futures import Future
 from contextlib import suppress
 
-from jobsight import files
+from jobsight import files, frame
 
-HEAD = struct.Struct("<II")
 SUFFIX = ".log"
 # One sync for everything that came in while the last one ran, and at least this long (seconds).
 GROUP = 0.01
@@ -54,15 +51,7 @@ class Log:
     def payloads(self, number: int) -> list[bytes]:
         """The whole frames of one segment."""
         data = files.read_at(self._file(number), 0, os.path.getsize(self._file(number)))
-        found, place = [], 0
-        while place + HEAD.size <= len(data):
-            length, checksum = HEAD.unpack_from(data, place)
-            payload = data[place + HEAD.size : place + HEAD.size + length]
-            if len(payload) < length or zlib.crc32(payload) != checksum:
-                break
-            found.append(payload)
-            place += HEAD.size + length
-        return found
+        return [payload for payload, _ in frame.unpack(data)]
 
     def remove(self, number: int) -> None:
         os.unlink(self._file(number))
@@ -94,7 +83,7 @@ class Log:
     def _commit(self, group: "list[tuple[bytes, Future[None]]]") -> None:
         # A request that was broken off waits no more; what it brought is written all the same.
         waiting = [done for _, done in group if done.set_running_or_notify_cancel()]
-        data = b"".join(HEAD.pack(len(payload), zlib.crc32(payload)) + payload for payload, _ in group)
+        data = b"".join(frame.pack(payload) for payload, _ in group)
         try:
             with self._lock:
                 self._append(data)
