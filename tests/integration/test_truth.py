@@ -45,7 +45,7 @@ class Work:
                 (group / "cgroup.procs").write_text(str(os.getpid()))
 
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(WORKLOAD), "3", "400", "100", str(short), str(path / "written")],
+            [sys.executable, "-I", "-S", str(WORKLOAD), "3", "800", "100", str(short), str(path / "written")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -80,7 +80,7 @@ def check(profile: dict[str, Any], work: Work, cpu: float) -> None:
     job = profile["summary"]
     assert job["cpu_time"] == pytest.approx(cpu, rel=0.02)
     assert job["memory_peak"] == pytest.approx(sum(item["anon"] for item in work.everyone), rel=0.05)
-    assert job["memory_peak"] > 400 * 2**20
+    assert job["memory_peak"] > 800 * 2**20
     assert {item["pid"] for item in work.everyone} <= {process["pid"] for process in profile["processes"]}
     by_pid = {process["pid"]: process for process in profile["processes"]}
     for item in work.everyone:
