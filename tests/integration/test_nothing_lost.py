@@ -103,7 +103,7 @@ def test_a_server_that_was_away_gets_everything_afterwards_in_order(
         store.close()
         return found
 
-    time.sleep(3)
+    wait_until(lambda: get(f"{url}/api/nodes"), 60, "the first messages are in")
     before = stored()
     assert before
     time.sleep(5)
