@@ -141,3 +141,41 @@ def test_tree_is_searched_with_the_same_grammar_and_each_group_is_found_once() -
     }
     assert len(cgrouppath.groups(names)) == len(found)
     assert all(cgrouppath.job_of(f"/{path}/step_0") for _, _, path in found)
+
+
+@pytest.mark.parametrize(
+    ("path", "scheduler", "job"),
+    [
+        ("/system.slice/slurmstepd.scope/s0123456789ABC/step_0/user/task_0", "slurm", "s0123456789ABC"),
+        ("/slurm_n1/uid_1001/s0123456789ABC/step_batch", "slurm", "s0123456789ABC"),
+        ("/pbs_jobs.service/jobid/123.server", "pbs", "123.server"),
+        ("/pbspro/123.server", "pbs", "123.server"),
+        ("/lsf/fox/job.4711.9000.1794700000", "lsf", "4711"),
+        ("/UGE/4711.1", "gridengine", "4711"),
+        ("/htcondor/condor_slot1_1@n1", "htcondor", "condor_slot1_1@n1"),
+        ("/kubepods/burstable/pod12ab-34/deadbeef", "kubernetes", "12ab-34"),
+        ("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12ab_34.slice", "kubernetes", "12ab_34"),
+    ],
+)
+def test_job_of_other_schedulers_is_known_by_its_path(path: str, scheduler: str, job: str) -> None:
+    found = cgrouppath.job_of(path)
+    assert found is not None
+    assert (found.scheduler, found.job) == (scheduler, job)
+
+
+@pytest.mark.parametrize("name", ["s0123456789ABI", "s0123456789AB", "x0123456789ABC", "snapshot-of-job"])
+def test_directory_that_is_no_sluid_is_no_job(name: str) -> None:
+    assert cgrouppath.job_of(f"/slurmstepd.scope/{name}") is None
+
+
+def test_steps_and_tasks_are_parts_of_their_job_in_both_layouts() -> None:
+    tree = {
+        "slurm/uid_1/job_8": ["step_0", "step_batch", "memory.stat"],
+        "slurm/uid_1/job_8/step_0": ["task_0", "user"],
+        "slurm/uid_1/job_8/step_0/user": ["task_1"],
+    }
+    job = cgrouppath.JobGroup("slurm", "8", "slurm/uid_1/job_8")
+    found = cgrouppath.parts(job, lambda path: tree.get(path, []))
+    assert [(part.step, part.task) for part in found] == [("0", ""), ("0", "0"), ("0", "1"), ("batch", "")]
+    assert found[2].path == "slurm/uid_1/job_8/step_0/user/task_1"
+    assert cgrouppath.parts(job._replace(scheduler="docker"), lambda path: tree.get(path, [])) == []
