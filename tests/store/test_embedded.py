@@ -164,3 +164,21 @@ def test_a_path_with_an_apostrophe_is_a_path(tmp_path: Path) -> None:
     store.append([process_line(BOOT + 100)]).result(10)
     assert store.digest() == 1
     store.close()
+
+
+def test_derived_rows_the_tables_refuse_do_not_hold_up_the_log(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = opened()
+    real = Hot._insert
+
+    def refuse(*_: object) -> None:
+        raise duckdb.ConversionException("no such number")
+
+    monkeypatch.setattr(Hot, "_insert", refuse)
+    store.append([process_line(BOOT + 100)]).result(10)
+    store.digest()
+    monkeypatch.setattr(Hot, "_insert", real)
+    store.append([load_line(BOOT + 200)]).result(10)
+    assert store.digest() == 1
+    assert len(list((tmp_path / "store" / "log").glob("*.failed"))) == 1

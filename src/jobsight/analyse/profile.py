@@ -87,9 +87,9 @@ REASONS = {
 def missing(store: Store, figures: Summary) -> dict[str, str]:
     """What the nodes said they could not see when they last saw the job."""
     rows = store.query(
-        "SELECT missing FROM run WHERE collector = ? AND cluster = ? AND time BETWEEN ? AND ? AND missing <> '{}' "
-        "AND list_contains(?, node)",
-        [figures.source, figures.cluster, figures.seen - 1, figures.seen, figures.nodes],
+        "SELECT missing FROM run WHERE collector IN ('process', 'cgroup') AND cluster = ? AND time BETWEEN ? AND ? "
+        "AND missing <> '{}' AND list_contains(?, node)",
+        [figures.cluster, figures.seen - 1, figures.seen, figures.nodes],
     )
     found = {column: reason for (text,) in rows for column, reason in json.loads(text).items()}
     return {column: REASONS.get(reason, reason) for column, reason in found.items()}

@@ -72,23 +72,3 @@ def compress(line: bytes) -> bytes:
     """One gzip member."""
     packer = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
     return packer.compress(line) + packer.flush()
-
-
-class TooLargeError(ValueError):
-    """More came out of a compressed body than we are willing to hold."""
-
-
-def decompress(body: bytes, limit: int) -> bytes:
-    """All members of a gzip body; zlib.error if it is none, TooLargeError beyond `limit` bytes."""
-    parts: list[bytes] = []
-    room = limit
-    while body:
-        unpacker = zlib.decompressobj(GZIP)
-        parts.append(unpacker.decompress(body, room + 1))
-        room -= len(parts[-1])
-        if room < 0:
-            raise TooLargeError(f"more than {limit} bytes when unpacked")
-        if not unpacker.eof:
-            raise zlib.error("the compressed body ends in the middle")
-        body = unpacker.unused_data
-    return b"".join(parts)

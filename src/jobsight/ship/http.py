@@ -102,12 +102,12 @@ class Http:
         """Send until the spool is empty; the pause before the next try if the server would not take it."""
         longer = min(LONGEST_PAUSE, max(FIRST_PAUSE, pause * 2)) * _jitter()
         while True:
-            with self._lock:
-                frames = self._spool.oldest(self._options.batch)
-            if not frames:
-                self._rest()
-                return 0.0
             try:
+                with self._lock:
+                    frames = self._spool.oldest(self._options.batch)
+                if not frames:
+                    self._rest()
+                    return 0.0
                 answer = self._send(frames)
                 taken = self._settle(answer, frames)
             except (OSError, ValueError) as error:

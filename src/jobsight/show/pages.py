@@ -15,20 +15,13 @@ from jobsight import __version__
 from jobsight.formats import number
 from jobsight.show import views
 from jobsight.show.api import Filter
-from jobsight.store.protocol import JobQuery, Store
+from jobsight.store.protocol import Store
 
 RANGES = {"1h": "last 1 h", "24h": "last 24 h", "7d": "last 7 d", "30d": "last 30 d", "": "all time"}
 # Everything comes from here. Bokeh lays its charts out with inline styles; it needs no inline script and no eval.
 POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'"
 # How a machine is, worst first.
 WORDS = ("silent", "failing collectors", "overloaded", "busy", "partly busy", "idle", "load not known")
-# What a running job used in its last interval. Ten minutes hold that interval at any sensible sampling rate.
-LATEST = """
-SELECT job_key, source, sum(cores), sum(memory) FROM (
-  SELECT job_key, source, node, arg_max(cpu_time / seconds, time) AS cores, arg_max(memory, time) AS memory
-  FROM usage WHERE time > ? AND seconds > 0 GROUP BY ALL)
-GROUP BY ALL
-"""
 
 
 def router(store: Store) -> APIRouter:
@@ -39,7 +32,7 @@ def router(store: Store) -> APIRouter:
         now = time.time()
         nodes = views.nodes(store, now)
         squares = [square(node) for node in nodes]
-        running = at_present(store, views.jobs(store, JobQuery(state="running", limit=10_000), now), now)
+        running = views.running(store, now)
         running.sort(key=lambda job: (-(job["cpus"] or 0), -(job["cores_now"] or 0), -(job["memory_now"] or 0)))
         return _page(
             request, "start.html", cluster=cluster(nodes), answer=answer(nodes, running), nodes=nodes,
@@ -74,17 +67,6 @@ def router(store: Store) -> APIRouter:
         )  # fmt: skip
 
     return routes
-
-
-def at_present(store: Store, jobs: list[dict[str, Any]], now: float) -> list[dict[str, Any]]:
-    """Jobs with what they use now; the mean over their life where the last interval is not known."""
-    latest = {(key, source): (cores, memory) for key, source, cores, memory in store.query(LATEST, [now - 600])}
-    found = []
-    for job in jobs:
-        cores, memory = latest.get((job["key"], job["source"]), (job["cores_mean"], job["memory_mean"]))
-        whole = job["memory_limit"] and job["memory_limit"] * len(job["nodes"])  # limits are per node
-        found.append({**job, "cores_now": cores, "memory_now": memory, "memory_whole": whole})
-    return found
 
 
 def cluster(rows: list[dict[str, Any]]) -> str:

@@ -18,10 +18,13 @@ import msgspec
 
 from jobsight import files
 from jobsight.ingest.accept import Accepted, accept
-from jobsight.store.hot import Hot
+from jobsight.store.hot import REFUSALS, Hot
 from jobsight.store.log import Log
 from jobsight.store.protocol import JobQuery, Node, StoreError
 from jobsight.store.small import Small
+
+# Trouble that passes: the disk's, a lock's, the engine's own.
+WAITS = (OSError, sqlite3.OperationalError, duckdb.Error)
 
 
 class Counter(Protocol):
@@ -67,16 +70,15 @@ class Embedded:
             for number in self._log.finished():
                 try:
                     total += self._digest_segment(number)
-                except (OSError, sqlite3.OperationalError, duckdb.Error) as error:
-                    # A full disk, most likely. Nothing is lost: the segment waits.
-                    self._say(number, "waits", error)
-                    self._restored = False
-                    return total
                 except Exception as error:  # noqa: BLE001
+                    self._restored = False
+                    if isinstance(error, WAITS) and not isinstance(error, REFUSALS):
+                        # A full disk, most likely. Nothing is lost: the segment waits.
+                        self._say(number, "waits", error)
+                        return total
                     # Nobody foresaw it. It must not stop what comes after, and is kept to be looked at.
                     self._say(number, "was set aside", error)
                     self._log.set_aside(number)
-                    self._restored = False
             return total
 
     def _say(self, number: int, fate: str, error: Exception) -> None:
