@@ -98,6 +98,9 @@ def test_a_session_job_used_what_its_processes_say(url: str, tmp_path: Path) -> 
         end - start for start, end in zip(*(profile["series"]["cpu"][k] for k in ("start", "end")), strict=True)
     ]
     area = sum(s * v for s, v in zip(seconds, profile["series"]["cpu"]["value"], strict=True))
+    allocated = profile["series"]["cpus"]["value"]
+    assert set(allocated) == {os.cpu_count()}, "a node was added to itself"
+    assert max(profile["series"]["memory"]["value"]) == profile["summary"]["memory_peak"]
     assert area == pytest.approx(profile["summary"]["cpu_time"], rel=0.02), "the chart's area is the CPU time"
     work.end()
     wait_until(lambda: get(f"{url}/api/job/{profile['summary']['key']}")["summary"]["state"] == "ended", 30)

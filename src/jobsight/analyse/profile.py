@@ -120,7 +120,12 @@ def _series(rows: list[tuple[Any, ...]], column: int, points: int, *, per_second
         _, node, time, seconds, covered = row[:5]
         # A counter's growth belongs to the whole interval; only the observed end of it is drawn.
         value = row[column] / seconds if per_second else row[column]
-        by_node.setdefault(node, []).append(Step(time - covered, time, value))
+        known = by_node.setdefault(node, [])
+        # Intervals are measured by the time since boot and placed by the clock. The two differ by a breath, and a
+        # node must never be added to itself.
+        start = max(time - covered, known[-1].end) if known else time - covered
+        if start < time:
+            known.append(Step(start, time, value))
     steps = thin(total(by_node.values()), points)
     return Series([s.start for s in steps], [s.end for s in steps], [s.value for s in steps])
 
