@@ -22,7 +22,7 @@ def measure(processes: int, active: float, count: int) -> dict[str, Any]:
     from bench.cost.program import Program
     from bench.cost.receiver import Receiver
 
-    from jobsight.collect.process import YOUTH
+    from jobsight.roster import YOUTH
     from jobsight.host import Host
 
     cpus = os.sched_getaffinity(0)

@@ -30,6 +30,8 @@ NODE_FILES = (
     "files.py",
     "frame.py",
     "recording.py",
+    "rollup.py",
+    "roster.py",
 )
 # The agent hands to sinks, sinks know the agent's schedule.
 TOGETHER = {frozenset({"agent", "ship"})}

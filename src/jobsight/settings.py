@@ -4,6 +4,8 @@ What may stand under `collect` and `sinks` is not listed here: the collectors an
 """
 
 import os
+import sys
+from types import ModuleType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from jobsight import catalogue
@@ -146,6 +148,7 @@ def _plan(name: str, given: Any, file: str) -> Plan:
     options = None
     if found.options:
         options = _build(found.options, {k: v for k, v in given.items() if k in own}, file, f"{key}.")
+        _checked(sys.modules[found.function.__module__], options, file, key)
     deadline = min(every, 10.0) if common.deadline is None else common.deadline
     return Plan(name, common.enabled, float(every), float(deadline), options)
 
@@ -170,12 +173,17 @@ def _destination(given: Any, file: str, key: str) -> Destination:
     except KeyError as error:
         raise SettingsError(f"{file}: {key}: {error.args[0]}") from None
     options = _build(module.Options, values or {}, file, f"{key}.{name}.")
+    _checked(module, options, file, f"{key}.{name}")
+    return Destination(name, options)
+
+
+def _checked(module: ModuleType, options: Any, file: str, key: str) -> None:
+    """What types cannot say, the module that declares the options may."""
     if hasattr(module, "check"):
         try:
             module.check(options)
         except ValueError as error:
-            raise SettingsError(f"{file}: {key}.{name}: {error}") from None
-    return Destination(name, options)
+            raise SettingsError(f"{file}: {key}: {error}") from None
 
 
 def _build(cls: Any, given: Any, file: str, prefix: str) -> Any:

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from jobsight import catalogue
-from jobsight.collect import process
+from jobsight import catalogue, roster
 from jobsight.host import Host
 
 COLLECTOR = catalogue.collector("process")
@@ -69,7 +68,7 @@ def test_files_of_those_who_are_gone_are_let_go() -> None:
 
 def test_generations_of_processes_leave_no_file_open() -> None:
     host = Host()
-    known = host.keep(process.Known)
+    known = host.keep(roster.Roster)
     met: set[int] = set()
     for _ in range(5):
         with sleepers(10) as children:
@@ -89,7 +88,7 @@ def test_without_room_to_hold_files_the_rows_are_the_same(monkeypatch: pytest.Mo
         pids = {child.pid for child in children}
         for _ in range(3):
             assert sampled(bound, pids) == pids == sampled(free, pids)
-        assert bound.keep(process.Known).held == 3
+        assert bound.keep(roster.Roster).held == 3
     free.close()
     bound.close()
 

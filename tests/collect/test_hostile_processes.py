@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from jobsight import catalogue
-from jobsight.collect.process import TURN, Process
+from jobsight.collect.process import Process
 from jobsight.host import Host
 from jobsight.ingest.accept import Accepted, accept
 from jobsight.recording import replay
+from jobsight.roster import TURN
 from jobsight.schema.message import Message
 from jobsight.schema.wire import encode
 from tests.conftest import wait_until

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 HERE = Path(__file__).parent
 
 
@@ -64,11 +66,24 @@ def test_owners_on_cgroup_v2_are_those_of_ps() -> None:
 
 
 def test_slurm_jobs_have_the_memory_they_asked_for_as_limit() -> None:
-    (old,) = rows("cgroup", "slurm-cgroup-v1")
-    new, service = rows("cgroup", "slurm-cgroup-v2-qemu")
+    (old,) = [row for row in rows("cgroup", "slurm-cgroup-v1") if row["step"] is None]
+    new, service = [row for row in rows("cgroup", "slurm-cgroup-v2-qemu") if row["step"] is None]
     assert (old["scheduler"], old["job"], old["memory_limit"]) == ("slurm", "8", 800 * 2**20)
     assert (new["scheduler"], new["job"], new["memory_limit"], new["cpus"]) == ("slurm", "1", 300 * 2**20, 1)
     assert (service["scheduler"], service["job"], service["memory_limit"]) == ("systemd", "slurmd", None)
+
+
+@pytest.mark.parametrize("machine", ["slurm-cgroup-v1", "slurm-cgroup-v2-qemu"])
+def test_steps_and_tasks_have_rows_of_their_own_and_add_up(machine: str) -> None:
+    found = [row for row in rows("cgroup", machine) if row["scheduler"] == "slurm"]
+    whole = next(row for row in found if row["step"] is None)
+    steps = {row["step"]: row for row in found if row["step"] is not None and row["task"] is None}
+    assert set(steps) == {"0", "1", "batch", "extern"}
+    # The files were read one after the other while the job ran: what is read later has used more.
+    assert sum(step["cpu_time"] for step in steps.values()) == pytest.approx(whole["cpu_time"], rel=0.03)
+    for task in (row for row in found if row["task"] is not None):
+        assert 0 <= task["cpu_time"] <= steps[task["step"]]["cpu_time"] * 1.01
+        assert task["memory_limit"] is None, "a task has no limit of its own"
 
 
 def test_container_is_as_podman_showed_it() -> None:

@@ -18,6 +18,7 @@ def test_line_is_read_field_by_field() -> None:
         "process_group": 13726,
         "session": 13708,
         "flags": 4194560,
+        "faults": 31909,
         "user": 6.71,
         "system": 0.09,
         "children": 0.07,

@@ -32,6 +32,8 @@ class Total(NamedTuple):
     children: float
     read: int | None
     written: int | None
+    merged: bool = False
+    """Whether it stands for several: met for the first time, nobody knows since when they were counted."""
 
 
 class Gain(NamedTuple):
@@ -49,7 +51,8 @@ def gains(before: dict[Ident, Total], after: dict[Ident, Total]) -> dict[Ident, 
     """What each process of `after` used since `before`."""
     inherited = _inherited(before, after)
     found = {
-        ident: _gain(before.get(ident, _NOTHING), total, inherited.get(ident, [])) for ident, total in after.items()
+        ident: _gain(before.get(ident, total if total.merged else _NOTHING), total, inherited.get(ident, []))
+        for ident, total in after.items()
     }
     init = next((ident for ident in after if ident.pid == INIT and ident in before), None)
     if init is not None and (owed := _orphaned(before, after, inherited, init)):

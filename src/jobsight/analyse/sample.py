@@ -54,8 +54,8 @@ def _totals(sample: Accepted) -> dict[Ident, Total]:
         return {}
     columns = sample.columns
     return {
-        Ident(pid, started): Total(parent, user + system, children, read, written)
-        for pid, started, parent, user, system, children, read, written in zip(
+        Ident(pid, started): Total(parent, user + system, children, read, written, merged is not None)
+        for pid, started, parent, user, system, children, read, written, merged in zip(
             columns["pid"],
             columns["started"],
             columns["parent"],
@@ -64,6 +64,7 @@ def _totals(sample: Accepted) -> dict[Ident, Total]:
             columns["cpu_children"],
             column(sample, "read"),
             column(sample, "written"),
+            column(sample, "merged"),
             strict=True,
         )
     }

@@ -60,7 +60,7 @@ def of_processes(
         memory=_sum(own),
         memory_limit=on.memory,
         threads=Count(sum(sample.columns["threads"][row] for row in rows)),
-        processes=Count(len(rows)),
+        processes=Count(len(rows) + sum(_known(column(sample, "merged")[row] for row in rows))),
         read=_sum(read),
         written=_sum(written),
     )

@@ -4,13 +4,13 @@ Source: /sys/fs/cgroup, v2 (see the kernel's cgroup-v2.rst), v1, or both side by
 `formats.cgrouppath` knows as a job's, and one for each of its steps and tasks.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, cast
 
 from jobsight.collector import collector
-from jobsight.formats import cgrouppath, cpulist, keyvalue
+from jobsight.formats import blockio, cgrouppath, cpulist, keyvalue, pressure
 from jobsight.host import Host
-from jobsight.schema.record import counter, gauge, label, record
+from jobsight.schema.record import counter, fields_of, gauge, label, record
 from jobsight.schema.units import Bytes, Count, Seconds
 
 ROOT = "sys/fs/cgroup"
@@ -38,9 +38,19 @@ class Cgroup:
     memory_shmem: Bytes | None = gauge("Shared memory and tmpfs; part of the page cache.", default=None)
     memory_peak: Bytes | None = gauge("The most that was ever charged, page cache included.", default=None)
     memory_limit: Bytes | None = gauge("What it may use; missing if there is no limit.", default=None)
+    swap: Bytes | None = gauge("Memory of the group that lies in swap.", default=None)
+    limit_hits: Count | None = counter("Times memory ran against its limit and had to be freed first.", default=None)
     oom_kills: Count | None = counter("Processes killed for want of memory.", default=None)
+    cpu_throttled: Seconds | None = counter("Time its CPU quota made it wait.", default=None)
+    pressure_cpu: Seconds | None = counter("Time in which a task of it waited for a CPU.", default=None)
+    pressure_memory: Seconds | None = counter("Time in which a task of it waited for memory.", default=None)
+    pressure_memory_full: Seconds | None = counter("Time in which all its tasks waited for memory.", default=None)
+    pressure_io: Seconds | None = counter("Time in which a task of it waited for I/O.", default=None)
+    pressure_io_full: Seconds | None = counter("Time in which all its tasks waited for I/O.", default=None)
     read: Bytes | None = counter("Bytes read from storage.", default=None)
     written: Bytes | None = counter("Bytes written to storage.", default=None)
+    reads: Count | None = counter("Read operations on storage.", default=None)
+    writes: Count | None = counter("Write operations on storage.", default=None)
     processes: Count | None = gauge("Processes and threads in the group.", default=None)
 
 
@@ -59,7 +69,7 @@ def cgroup(host: Host) -> Iterator[Cgroup]:
     for group in groups(host, found):
         row = legacy(host, found.legacy, group)
         if found.unified and host.exists(f"{found.unified}/{group.path}/cpu.stat"):
-            row = unified(host, f"{found.unified}/{group.path}", group)
+            row = filled(unified(host, f"{found.unified}/{group.path}", group), row)
         if row is not None:
             yield row
 
@@ -94,13 +104,27 @@ def groups(host: Host, found: Tree) -> list[cgrouppath.JobGroup]:
     return list(merged.values())
 
 
+def filled(row: Cgroup | None, other: Cgroup | None) -> Cgroup | None:
+    """A row with what it lacks from the other: where both hierarchies are mounted, each has some controllers only."""
+    if row is None or other is None:
+        return row or other
+    names = (field.name for field in fields_of(Cgroup))
+    pairs = zip(names, cast(Iterable[Any], row), cast(Iterable[Any], other), strict=True)
+    return Cgroup(**{name: old if new is None else new for name, new, old in pairs})
+
+
 def unified(host: Host, path: str, group: cgrouppath.JobGroup) -> Cgroup | None:
     """A v2 group; None if it has gone meanwhile."""
     cpu = _numbers(host, f"{path}/cpu.stat")
     if not cpu:
         return None
     memory = _numbers(host, f"{path}/memory.stat")
-    read, written = io_stat(host.glimpse(f"{path}/io.stat", "path"))
+    events = _numbers(host, f"{path}/memory.events")
+    storage = blockio.io_stat(host.glimpse(f"{path}/io.stat", "path"))
+    waited = {
+        resource: pressure.totals(host.glimpse(f"{path}/{resource}.pressure", "path") or "")
+        for resource in ("cpu", "memory", "io")
+    }
     return Cgroup(
         scheduler=group.scheduler,
         job=_shown(group.job),
@@ -117,9 +141,19 @@ def unified(host: Host, path: str, group: cgrouppath.JobGroup) -> Cgroup | None:
         memory_shmem=_bytes(memory.get("shmem")),
         memory_peak=_limit(host.glimpse(f"{path}/memory.peak", "path")),
         memory_limit=_limit(host.glimpse(f"{path}/memory.max", "path")),
-        oom_kills=_count(_numbers(host, f"{path}/memory.events").get("oom_kill")),
-        read=read,
-        written=written,
+        swap=_limit(host.glimpse(f"{path}/memory.swap.current", "path")),
+        limit_hits=_count(events.get("max")),
+        oom_kills=_count(events.get("oom_kill")),
+        cpu_throttled=_seconds(cpu.get("throttled_usec"), 1_000_000),
+        pressure_cpu=waited["cpu"].get("some"),
+        pressure_memory=waited["memory"].get("some"),
+        pressure_memory_full=waited["memory"].get("full"),
+        pressure_io=waited["io"].get("some"),
+        pressure_io_full=waited["io"].get("full"),
+        read=storage.read,
+        written=storage.written,
+        reads=storage.reads,
+        writes=storage.writes,
         processes=_count(_limit(host.glimpse(f"{path}/pids.current", "path"))),
     )
 
@@ -132,7 +166,10 @@ def legacy(host: Host, mounts: dict[str, str], group: cgrouppath.JobGroup) -> Cg
     memory = _numbers(host, f"{place.get('memory')}/memory.stat")
     if usage is None and not memory:
         return None
-    read = service_bytes(host.glimpse(f"{place.get('blkio')}/blkio.throttle.io_service_bytes_recursive", "path"))
+    throttle = f"{place.get('blkio')}/blkio.throttle"
+    read = blockio.throttle(host.glimpse(f"{throttle}.io_service_bytes_recursive", "path"), "Read")
+    reads = blockio.throttle(host.glimpse(f"{throttle}.io_serviced_recursive", "path"), "Read")
+    quota = _numbers(host, f"{place.get('cpu')}/cpu.stat")
     return Cgroup(
         scheduler=group.scheduler,
         job=_shown(group.job),
@@ -149,30 +186,15 @@ def legacy(host: Host, mounts: dict[str, str], group: cgrouppath.JobGroup) -> Cg
         memory_shmem=_bytes(memory.get("total_shmem", memory.get("shmem"))),
         memory_peak=_limit(host.glimpse(f"{place.get('memory')}/memory.max_usage_in_bytes", "path")),
         memory_limit=_limit(host.glimpse(f"{place.get('memory')}/memory.limit_in_bytes", "path")),
+        swap=_bytes(memory.get("total_swap", memory.get("swap"))),
+        limit_hits=_count(_limit(host.glimpse(f"{place.get('memory')}/memory.failcnt", "path"))),
         oom_kills=_count(_numbers(host, f"{place.get('memory')}/memory.oom_control").get("oom_kill")),
-        read=read,
+        cpu_throttled=_seconds(quota.get("throttled_time"), 1_000_000_000),
+        # What v1 says of writing is not used: it charges buffered writes to whoever flushes them.
+        read=_bytes(read),
+        reads=_count(reads),
         processes=_count(_limit(host.glimpse(f"{place.get('pids')}/pids.current", "path"))),
     )
-
-
-def io_stat(text: str | None) -> tuple[Bytes | None, Bytes | None]:
-    """Sums over devices of lines such as `8:0 rbytes=90 wbytes=8 rios=1 wios=2 …` (v2)."""
-    if text is None:
-        return None, None
-    words = [word.partition("=") for word in text.split()]
-    read = sum(int(value) for key, _, value in words if key == "rbytes" and keyvalue.whole(value))
-    written = sum(int(value) for key, _, value in words if key == "wbytes" and keyvalue.whole(value))
-    return Bytes(read), Bytes(written)
-
-
-def service_bytes(text: str | None) -> Bytes | None:
-    """Bytes read, summed over devices, from lines such as `8:0 Read 4096` (v1). With no such line nothing is known:
-    the file may be of a controller that does not count. What it says of writing is not used: v1 charges buffered
-    writes to whoever flushes them.
-    """
-    lines = [line.split() for line in (text or "").splitlines()]
-    found = [int(line[2]) for line in lines if len(line) == 3 and line[1] == "Read" and keyvalue.whole(line[2])]
-    return Bytes(sum(found)) if found else None
 
 
 def _shown(name: str) -> str:

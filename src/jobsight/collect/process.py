@@ -1,46 +1,38 @@
 """Processes, each with the job it belongs to.
 
-Source: /proc/PID/{stat,statm,io,cgroup}, see proc(5). The job is the one its control group names; on a machine
-with no batch system it is the session, so that everything a login or a service started counts as one.
+Source: /proc/PID/{stat,statm,io,cgroup,uid_map,cmdline}, see proc(5). The job is the one its control group names; on
+a machine with no batch system it is the session, so that everything a login or a service started counts as one.
 
-The kernel's work on /proc is most of the cost, so what is known is not read again: kernel threads and excluded
-users are skipped by name; `stat` is kept open; a process whose line has not moved is not parsed, and its other
-files are read again only every now and then. A collector started cold gives the same rows.
+Most processes sleep, and are not read again: `jobsight.roster` knows them. Kernel threads and excluded users are
+skipped by name; a process whose `stat` has not moved is not parsed. A collector started cold gives the same rows.
 """
 
 from collections.abc import Iterator
-from errno import EMFILE, ENFILE
 from sys import intern
 from typing import NamedTuple
 
 from jobsight.collector import ParseError, collector
-from jobsight.formats import cgrouppath, procstat
+from jobsight.formats import cpulist, procstat
 from jobsight.host import Host
+from jobsight.rollup import rolled_up
+from jobsight.roster import Roster, Seen
 from jobsight.schema.record import counter, gauge, label, record
 from jobsight.schema.units import Bytes, Count, Seconds
 
-# Every so many samples a process is looked at anew: it may have changed its user or its control group, or moved
-# bytes without using a tick of CPU time. Both are rare once it is no longer young. The turns are spread by pid. A
-# look anew costs ten times a glance: every sixteenth sample it would be a sixth of all.
-TURN = 64
-# Each held file pins 4.4 KiB of kernel memory.
-HELD = 4096
-# A job's first process is started as root and outside the job's control group: look again while it is young.
-YOUTH = 60.0
-# One line for each of a dozen hierarchies, with paths that containers make long.
-CGROUP = 16384
-
 # More pages or bytes than any process has: a damaged line, not a number.
 MOST = 2**50
+# Of a command line. Some are megabytes of file names.
+ARGUMENTS = 1024
 
 PTRACE = "CAP_SYS_PTRACE (or root) shows the I/O of other people's processes"
+HIDDEN = "/proc is mounted with hidepid: CAP_SYS_PTRACE or the group named in its `gid=` shows everybody's"
 
 
 @record
 class Process:
     """One process since it started."""
 
-    pid: int = label("The kernel's number for the process; reused after it ended.")
+    pid: int = label("The kernel's number for the process; reused after it ended.", grant=HIDDEN)
     started: Seconds = label("Start after boot. With pid and boot it names the process for ever.")
     parent: int = label("Pid of the parent.")
     session: int = label("Session: shared by all that one login or daemon started.")
@@ -59,128 +51,105 @@ class Process:
     memory_virtual: Bytes = gauge("Address space.")
     read: Bytes | None = counter("Bytes read from storage, ended children included.", default=None, grant=PTRACE)
     written: Bytes | None = counter("Bytes sent to storage, ended children included.", default=None, grant=PTRACE)
+    container: str | None = label(
+        "What contains it: docker, podman, containerd, kubernetes, or namespace if it has users of its own.",
+        default=None,
+    )
+    merged: Count | None = gauge(
+        "Further processes in this row: same parent, job, user and command, no children. Only with `rollup`.",
+        default=None,
+    )
+    arguments: str | None = label("The command line, shortened. Only where it is asked for.", default=None)
 
 
 class Options(NamedTuple):
-    """What to leave out."""
+    """What to leave out, and what to add."""
 
     exclude_users: tuple[str, ...] = ()
+    exclude_uids: tuple[str, ...] = ()
+    """Ranges such as `0-999`: what the system runs."""
     exclude_commands: tuple[str, ...] = ()
+    minimum_cpu: Seconds = Seconds(0)
+    """Processes that have used less, children included, are left out."""
+    rollup: bool = False
+    """Identical processes of jobs with a control group in one row; that group has their exact total."""
+    arguments: bool = False
+    """Command lines may hold secrets and people's data."""
 
 
-class Seen:
-    """One process as it was last seen."""
-
-    __slots__ = ("group", "held", "line", "owner", "row", "turn")
-
-    def __init__(self, held: int, turn: int) -> None:
-        self.held = held
-        self.turn = turn
-        self.owner = ""
-        self.group: cgrouppath.JobGroup | None = None
-        self.line: bytes | None = None
-        self.row: Process | None = None
-
-
-class Known:
-    """All processes as they were last seen, by the name of their directory."""
-
-    def __init__(self) -> None:
-        self.seen: dict[str, Seen] = {}
-        self.skipped: set[str] = set()
-        self.forbidden: set[str] = set()
-        self.groups: dict[bytes, cgrouppath.JobGroup | None] = {}
-        self.held = 0
-        self.room = -1
-        self.turn = 0
-        self.young = 0.0
+def check(options: Options) -> None:
+    """ValueError for ranges that are none."""
+    for text in options.exclude_uids:
+        try:
+            cpulist.spans(text)
+        except ParseError:
+            raise ValueError(f"exclude_uids: expected a range such as 0-999, got {text!r}") from None
 
 
 @collector("proc/self/stat")
 def process(host: Host, options: Options) -> Iterator[Process]:
-    known = host.keep(Known)
-    # The kernel lists by pid, and so do we: neighbours are alike, which packs a message better.
+    rows = every_one(host, options)
+    if options.minimum_cpu:
+        least = options.minimum_cpu
+        rows = (row for row in rows if row.cpu_user + row.cpu_system + row.cpu_children >= least)
+    yield from rolled_up(rows) if options.rollup else rows
+
+
+def every_one(host: Host, options: Options) -> Iterator[Process]:
+    """All that is wanted, as the kernel lists them."""
+    roster = host.keep(Roster)
+    # By pid, as the kernel lists: neighbours are alike, which packs a message better.
     names = host.names("proc")
-    begin(host, known, set(names))
-    met, skipped, turn, peek = known.seen, known.skipped, known.turn, host.peek
+    roster.begin(host, set(names))
+    unwanted = Unwanted(options)
+    met, skipped, turn, peek = roster.seen, roster.skipped, roster.turn, host.peek
     for name in names:
         if name in skipped:
             continue
         before = met.get(name)
         try:
-            seen = before or meet(host, known, name)
+            seen = before or roster.meet(host, name)
             if seen is None:
                 continue
             line = peek(seen.held) if seen.held >= 0 else host.piece(f"proc/{name}/stat")
             # Most processes sleep: for them this comparison is all.
             row = seen.row
-            if line != seen.line or seen.turn == turn:
-                row = update(host, known, name, seen, line, options)
+            if hash(line) != seen.mark or seen.turn == turn:
+                row = update(host, roster, name, seen, line, unwanted)
         except PermissionError:
             # There, and not for us: /proc mounted with hidepid.
             host.miss("pid", "forbidden")
-            forget(host, known, name)
+            roster.forget(host, name)
             continue
         except OSError:
             # Gone between listing and reading. If we knew it, its number may already be another's: look again, last.
             if before is not None:
                 names.append(name)
-            forget(host, known, name)
+            roster.forget(host, name)
             continue
         if row is not None:
-            yield row
-    if known.forbidden:
+            yield row  # type: ignore[misc]  # rows in our roster are ours
+    if roster.forbidden:
         host.miss("read", "forbidden")
         host.miss("written", "forbidden")
 
 
-def begin(host: Host, known: Known, names: set[str]) -> None:
-    """Another turn: forget who is gone; now and then doubt what was skipped."""
-    known.turn = (known.turn + 1) % TURN
-    known.young = host.uptime() - YOUTH
-    if known.room < 0:
-        known.room = min(HELD, host.room())
-    for gone in known.seen.keys() - names:
-        forget(host, known, gone)
-    known.skipped &= names
-    if known.turn == 0:
-        known.skipped.clear()
-        known.groups.clear()
+class Unwanted:
+    """Whom to leave out. Users' numbers before their names: a name may have to be looked up far away."""
+
+    def __init__(self, options: Options) -> None:
+        self.arguments = options.arguments
+        self._users = options.exclude_users
+        self._commands = options.exclude_commands
+        self._uids = [span for text in options.exclude_uids for span in cpulist.spans(text)]
+
+    def has(self, host: Host, uid: int, stat: procstat.ProcStat) -> bool:
+        if any(first <= uid <= last for first, last in self._uids):
+            return True
+        return stat.command in self._commands or (bool(self._users) and host.user(uid) in self._users)
 
 
-def meet(host: Host, known: Known, name: str) -> Seen | None:
-    """A name not seen before; None if it is no process."""
-    if not (name.isascii() and name.isdecimal()):
-        known.skipped.add(name)
-        return None
-    seen = known.seen[name] = Seen(hold(host, known, name), int(name) % TURN)
-    return seen
-
-
-def hold(host: Host, known: Known, name: str) -> int:
-    """Its `stat`, kept open; -1 if enough are."""
-    if known.held >= known.room:
-        return -1
-    try:
-        held = host.hold(f"proc/{name}/stat")
-    except OSError as error:
-        if error.errno not in (EMFILE, ENFILE):
-            raise
-        known.room = known.held  # others need files too: these are all we get
-        return -1
-    known.held += 1
-    return held
-
-
-def forget(host: Host, known: Known, name: str) -> None:
-    seen = known.seen.pop(name, None)
-    known.forbidden.discard(name)
-    if seen is not None and seen.held >= 0:
-        host.let_go(seen.held)
-        known.held -= 1
-
-
-def update(host: Host, known: Known, name: str, seen: Seen, line: bytes, options: Options) -> Process | None:
+def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwanted: Unwanted) -> Process | None:
     """A fresh row of a process that is new, moved, or whose turn it is."""
     try:
         stat = procstat.parse(line)
@@ -188,45 +157,44 @@ def update(host: Host, known: Known, name: str, seen: Seen, line: bytes, options
         # One torn line must not lose the others; an empty one is a process that is just going.
         host.miss("pid", "failed")
         return None
-    due = seen.turn == known.turn
-    young = stat.started > known.young
-    kernel = bool(stat.flags & procstat.KERNEL_THREAD)
-    same = seen.row is not None and seen.row.started == stat.started
-    if not kernel and (due or young or not same):
-        identify(host, known, name, seen)
-    if kernel or seen.owner in options.exclude_users or stat.command in options.exclude_commands:
-        forget(host, known, name)
-        if kernel or not young:
-            known.skipped.add(name)
+    if stat.flags & procstat.KERNEL_THREAD:
+        roster.skip(host, name, for_good=True)
         return None
-    resting = same and not due and procstat.paging(seen.line or b"") == procstat.paging(line)
-    seen.row = row_of(host, known, name, seen, stat, resting=resting, due=due)
+    before: Process | None = seen.row  # type: ignore[assignment]
+    due = seen.turn == roster.turn
+    young = stat.started > roster.young
+    same = before is not None and before.started == stat.started
+    if due or young or not same:
+        # Of the directory, not of a file in it: files of a program that changed its user belong to root.
+        uid = host.uid(f"proc/{name}")
+        if unwanted.has(host, uid, stat):
+            roster.skip(host, name, for_good=not young)
+            return None
+        seen.owner = host.user(uid)
+        roster.place(host, name, seen)
+        if unwanted.arguments:
+            seen.arguments = arguments(host, name)
+    resting = same and not due and (stat.faults, stat.resident) == (seen.faults, seen.resident)
+    row = row_of(host, roster, name, seen, stat, before if resting else None, due=due)
+    seen.row, seen.faults, seen.resident = row, stat.faults, stat.resident
     # A young one is looked at every time: it may be moved to its job's control group in its sleep.
-    seen.line = None if young else line
-    return seen.row
-
-
-def identify(host: Host, known: Known, name: str, seen: Seen) -> None:
-    """Owner and control group. Of the directory, not of a file in it: files of a program that changed its user
-    belong to root.
-    """
-    seen.owner = host.user(host.uid(f"proc/{name}"))
-    try:
-        text = host.piece(f"proc/{name}/cgroup", CGROUP)
-    except OSError:
-        text = b""
-    if text not in known.groups:
-        known.groups[text] = cgrouppath.job_of_process(text.decode("utf-8", "backslashreplace"))
-    seen.group = known.groups[text]
+    seen.mark = None if young else hash(line)
+    return row
 
 
 def row_of(
-    host: Host, known: Known, name: str, seen: Seen, stat: procstat.ProcStat, *, resting: bool, due: bool
+    host: Host,
+    roster: Roster,
+    name: str,
+    seen: Seen,
+    stat: procstat.ProcStat,
+    before: Process | None,
+    *,
+    due: bool,
 ) -> Process:
-    """`resting`: its memory has not moved since the last row."""
-    before = seen.row if resting else None
+    """`before`: the row since which its memory has not moved."""
     anon, shared = (before.memory_anon, before.memory_shared) if before else memory(host, name)
-    read, written = traffic(host, known, name, due=due)
+    read, written = traffic(host, roster, name, due=due)
     group = seen.group
     return Process(
         pid=stat.pid,
@@ -249,7 +217,18 @@ def row_of(
         memory_virtual=stat.virtual,
         read=read,
         written=written,
+        container=seen.container,
+        arguments=seen.arguments,
     )
+
+
+def arguments(host: Host, name: str) -> str | None:
+    """The command line with spaces between its words; None for those who have none or may not be read."""
+    try:
+        words = host.piece(f"proc/{name}/cmdline", ARGUMENTS)
+    except OSError:
+        return None
+    return words.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "backslashreplace")[:ARGUMENTS] or None
 
 
 def memory(host: Host, name: str) -> tuple[Bytes | None, Bytes | None]:
@@ -264,11 +243,11 @@ def memory(host: Host, name: str) -> tuple[Bytes | None, Bytes | None]:
     return Bytes((resident - shared) * page), Bytes(shared * page)
 
 
-def traffic(host: Host, known: Known, name: str, *, due: bool) -> tuple[Bytes | None, Bytes | None]:
+def traffic(host: Host, roster: Roster, name: str, *, due: bool) -> tuple[Bytes | None, Bytes | None]:
     """Bytes read from and written to storage, from lines `read_bytes: 4096`."""
-    if name in known.forbidden and not due:
+    if name in roster.forbidden and not due:
         return None, None
-    known.forbidden.discard(name)
+    roster.forbidden.discard(name)
     try:
         words = host.piece(f"proc/{name}/io").split()
         read = int(words[words.index(b"read_bytes:") + 1])
@@ -276,7 +255,7 @@ def traffic(host: Host, known: Known, name: str, *, due: bool) -> tuple[Bytes | 
         if 0 <= read < MOST and 0 <= written < MOST:
             return Bytes(read), Bytes(written)
     except PermissionError:
-        known.forbidden.add(name)
+        roster.forbidden.add(name)
     except (OSError, ValueError, IndexError):
         pass
     return None, None

@@ -65,6 +65,9 @@ HOLES = {
     "{container}": "(?P<job>[0-9a-f]{12})[0-9a-f]*",
 }
 
+# Whose groups are those of containers.
+CONTAINERS = frozenset({"docker", "podman", "containerd", "kubernetes"})
+
 
 class JobGroup(NamedTuple):
     """A job, or a part of one, as its control group names it."""

@@ -25,6 +25,8 @@ class ProcStat(NamedTuple):
     process_group: int
     session: int
     flags: int
+    faults: int
+    """Page faults, minor and major: they move when memory does."""
     user: Seconds
     system: Seconds
     children: Seconds
@@ -50,6 +52,7 @@ def parse(line: bytes) -> ProcStat:
             numbers[1],
             numbers[2],
             numbers[5],
+            numbers[6] + numbers[8],
             numbers[10] / USER_HZ,
             numbers[11] / USER_HZ,
             (numbers[12] + numbers[13]) / USER_HZ,
@@ -64,11 +67,3 @@ def parse(line: bytes) -> ProcStat:
     if not -LIMIT < min(numbers) <= max(found.pid, *numbers) < LIMIT:
         raise ParseError(f"/proc/PID/stat: impossible numbers in {line[:120]!r}")
     return found
-
-
-def paging(line: bytes) -> tuple[bytes, ...]:
-    """What moves when memory does: page faults, minor and major, address space, resident pages. As they stand there,
-    to be compared; nothing of a torn line.
-    """
-    words = line[line.rfind(b")") + 2 :].split(None, 22)
-    return (words[7], words[9], words[20], words[21]) if len(words) > 21 else ()

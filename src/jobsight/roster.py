@@ -1,0 +1,145 @@
+"""The roster of processes: who is there, whose they are, which job they belong to.
+
+The kernel's work on /proc is most of a sampler's cost, so what is known is not read again: `stat` is kept open, and
+user and control group are looked up once a life and then only now and then. All of it only saves reading: an empty
+roster leads to the same rows.
+"""
+
+from errno import EMFILE, ENFILE
+
+from jobsight.formats import cgrouppath
+from jobsight.host import Host
+
+# Every so many samples a process is looked at anew: it may have changed its user or its control group, or moved
+# bytes without using a tick of CPU time. Both are rare once it is no longer young. The turns are spread by pid. A
+# look anew costs ten times a glance: every sixteenth sample it would be a sixth of all.
+TURN = 64
+# Each held file pins 4.4 KiB of kernel memory.
+HELD = 4096
+# A job's first process is started as root and outside the job's control group: look again while it is young.
+YOUTH = 60.0
+# One line for each of a dozen hierarchies, with paths that containers make long.
+CGROUP = 16384
+# What the user map of the machine itself says: every number is itself.
+WHOLE_MACHINE = [b"0", b"0", b"4294967295"]
+
+
+class Seen:
+    """One process as it was last seen."""
+
+    __slots__ = ("arguments", "container", "faults", "group", "held", "mark", "owner", "resident", "row", "turn")
+
+    def __init__(self, held: int, turn: int) -> None:
+        self.held = held
+        self.turn = turn
+        self.owner = ""
+        self.group: cgrouppath.JobGroup | None = None
+        self.container: str | None = None
+        self.arguments: str | None = None
+        self.faults = -1
+        self.resident = -1
+        # Of the stat line, its hash: two thousand lines would be half a megabyte of the agent's memory.
+        self.mark: int | None = None
+        # The collector's row; what it holds is its own affair.
+        self.row: object = None
+
+
+class Roster:
+    """All processes as they were last seen, by the name of their directory."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, Seen] = {}
+        self.skipped: set[str] = set()
+        self.forbidden: set[str] = set()
+        self.turn = 0
+        self.young = 0.0
+        self._groups: dict[bytes, cgrouppath.JobGroup | None] = {}
+        self.held = 0
+        self._room = -1
+
+    def begin(self, host: Host, names: set[str]) -> None:
+        """Another turn: forget who is gone; now and then doubt what was skipped."""
+        self.turn = (self.turn + 1) % TURN
+        self.young = host.uptime() - YOUTH
+        if self._room < 0:
+            self._room = min(HELD, host.room())
+        for gone in self.seen.keys() - names:
+            self.forget(host, gone)
+        self.skipped &= names
+        if self.turn == 0:
+            self.skipped.clear()
+            self._groups.clear()
+
+    def meet(self, host: Host, name: str) -> Seen | None:
+        """A name not seen before; None if it is no process."""
+        if not (name.isascii() and name.isdecimal()):
+            self.skipped.add(name)
+            return None
+        seen = self.seen[name] = Seen(self._hold(host, name), int(name) % TURN)
+        return seen
+
+    def forget(self, host: Host, name: str) -> None:
+        seen = self.seen.pop(name, None)
+        self.forbidden.discard(name)
+        if seen is not None and seen.held >= 0:
+            host.let_go(seen.held)
+            self.held -= 1
+
+    def skip(self, host: Host, name: str, *, for_good: bool) -> None:
+        """Nobody wants to know of it; not `for_good` if it may yet become somebody's."""
+        self.forget(host, name)
+        if for_good:
+            self.skipped.add(name)
+
+    def place(self, host: Host, name: str, seen: Seen) -> None:
+        """Its control group and what contains it."""
+        try:
+            text = host.piece(f"proc/{name}/cgroup", CGROUP)
+        except OSError:
+            text = b""
+        if text not in self._groups:
+            self._groups[text] = cgrouppath.job_of_process(text.decode("utf-8", "backslashreplace"))
+        seen.group = self._groups[text]
+        seen.container = container(host, name, seen.group)
+
+    def _hold(self, host: Host, name: str) -> int:
+        """Its `stat`, kept open; -1 if enough are."""
+        if self.held >= self._room:
+            return -1
+        try:
+            held = host.hold(f"proc/{name}/stat")
+        except OSError as error:
+            if error.errno not in (EMFILE, ENFILE):
+                raise
+            self._room = self.held  # others need files too: these are all we get
+            return -1
+        self.held += 1
+        return held
+
+
+def container(host: Host, name: str, group: cgrouppath.JobGroup | None) -> str | None:
+    """The runtime its control group names, or `namespace` where it has users of its own, as unprivileged containers
+    do; None if nothing contains it.
+    """
+    if group and group.scheduler in cgrouppath.CONTAINERS:
+        return group.scheduler
+    try:
+        users = host.piece(f"proc/{name}/uid_map", 256).split()
+    except OSError:
+        return None
+    return "namespace" if users and users != host.keep(Users).of(host) else None
+
+
+class Users:
+    """The user map we live in ourselves: in a container of our own nobody else's looks whole."""
+
+    def __init__(self) -> None:
+        self._map: list[bytes] | None = None
+
+    def of(self, host: Host) -> list[bytes]:
+        if self._map is None:
+            try:
+                self._map = host.piece("proc/self/uid_map", 256).split()
+            except OSError:
+                self._map = WHOLE_MACHINE
+        return self._map
