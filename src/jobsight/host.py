@@ -155,6 +155,11 @@ class Host:
     def node(self) -> str:
         return str(self._facts.get("node") or os.uname().nodename)
 
+    def architecture(self) -> str | None:
+        """The machine's instruction set; a copy has it on the side or not at all."""
+        told = self._facts.get("architecture")
+        return str(told) if told else (os.uname().machine if self.live else None)
+
     def uptime(self) -> float:
         """Seconds since boot, suspended time included, as process start times count them."""
         return float(self._facts.get("uptime") or time.clock_gettime(time.CLOCK_BOOTTIME))

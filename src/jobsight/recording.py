@@ -153,7 +153,8 @@ class Recording(Host):
         for path in sorted(copies):
             put(f"{into}/{aliases.hidden(path)}", aliases.hide(copies[path]))
         owners = {aliases.hidden(path): uid for path, uid in sorted(self.owners.items())}
-        facts = {"node": aliases.hidden(self.node()), "uptime": self.uptime(), "page": self.page()}
+        facts: dict[str, Any] = {"node": aliases.hidden(self.node()), "uptime": self.uptime(), "page": self.page()}
+        facts["architecture"] = self.architecture()
         if self.spaces:
             facts["space"] = {aliases.hidden(path): list(room) for path, room in self.spaces.items()}
         if forbidden := self.forbidden - self.files.keys():
