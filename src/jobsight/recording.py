@@ -154,7 +154,8 @@ class Recording(Host):
             put(f"{into}/{aliases.hidden(path)}", aliases.hide(copies[path]))
         owners = {aliases.hidden(path): uid for path, uid in sorted(self.owners.items())}
         facts: dict[str, Any] = {"node": aliases.hidden(self.node()), "uptime": self.uptime(), "page": self.page()}
-        facts["architecture"] = self.architecture()
+        if architecture := self.architecture():
+            facts["architecture"] = architecture
         if self.spaces:
             facts["space"] = {aliases.hidden(path): list(room) for path, room in self.spaces.items()}
         if forbidden := self.forbidden - self.files.keys():

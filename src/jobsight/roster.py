@@ -34,6 +34,7 @@ class Seen:
         self.turn = turn
         self.owner = ""
         self.group: cgrouppath.JobGroup | None = None
+        # Empty if nothing contains it, None while nobody has looked.
         self.container: str | None = None
         self.arguments: str | None = None
         self.faults = -1
@@ -57,8 +58,11 @@ class Roster:
         self.held = 0
         self._room = -1
 
-    def begin(self, host: Host, names: set[str]) -> None:
-        """Another turn: forget who is gone; now and then doubt what was skipped."""
+    def begin(self, host: Host, listed: list[str]) -> list[str]:
+        """Another turn: forget who is gone; now and then doubt what was skipped. The names to look at, in the order
+        they were met, which is mostly that of their numbers: neighbours are alike, which packs a message better.
+        """
+        names = set(listed)
         self.turn = (self.turn + 1) % TURN
         self.young = host.uptime() - YOUTH
         if self._room < 0:
@@ -69,12 +73,11 @@ class Roster:
         if self.turn == 0:
             self.skipped.clear()
             self._groups.clear()
+        fresh = names - self.seen.keys() - self.skipped
+        return [*self.seen, *(name for name in listed if name in fresh and name.isascii() and name.isdecimal())]
 
-    def meet(self, host: Host, name: str) -> Seen | None:
-        """A name not seen before; None if it is no process."""
-        if not (name.isascii() and name.isdecimal()):
-            self.skipped.add(name)
-            return None
+    def meet(self, host: Host, name: str) -> Seen:
+        """A process not seen before."""
         seen = self.seen[name] = Seen(self._hold(host, name), int(name) % TURN)
         return seen
 
@@ -92,15 +95,15 @@ class Roster:
             self.skipped.add(name)
 
     def place(self, host: Host, name: str, seen: Seen) -> None:
-        """Its control group and what contains it."""
+        """Its control group, and the container that names."""
         try:
             text = host.piece(f"proc/{name}/cgroup", CGROUP)
         except OSError:
             text = b""
         if text not in self._groups:
             self._groups[text] = cgrouppath.job_of_process(text.decode("utf-8", "backslashreplace"))
-        seen.group = self._groups[text]
-        seen.container = container(host, name, seen.group)
+        group = seen.group = self._groups[text]
+        seen.container = group.scheduler if group and group.scheduler in cgrouppath.CONTAINERS else None
 
     def _hold(self, host: Host, name: str) -> int:
         """Its `stat`, kept open; -1 if enough are."""
@@ -117,17 +120,13 @@ class Roster:
         return held
 
 
-def container(host: Host, name: str, group: cgrouppath.JobGroup | None) -> str | None:
-    """The runtime its control group names, or `namespace` where it has users of its own, as unprivileged containers
-    do; None if nothing contains it.
-    """
-    if group and group.scheduler in cgrouppath.CONTAINERS:
-        return group.scheduler
+def container(host: Host, name: str) -> str:
+    """`namespace` where it has users of its own, as unprivileged containers do; empty if not."""
     try:
         users = host.piece(f"proc/{name}/uid_map", 256).split()
     except OSError:
-        return None
-    return "namespace" if users and users != host.keep(Users).of(host) else None
+        return ""
+    return "namespace" if users and users != host.keep(Users).of(host) else ""
 
 
 class Users:

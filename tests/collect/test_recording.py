@@ -128,7 +128,7 @@ def test_every_way_to_ask_a_host_is_recorded(machine: Path) -> None:
     # A new door needs a thought here: is what comes through it kept?
     doors = {name for name, _ in inspect.getmembers(Host, inspect.isfunction) if not name.startswith("_")}
     files = {"read_bytes", "piece", "read", "glimpse", "names", "exists", "hold", "peek", "let_go"}
-    facts = {"uid", "user", "node", "uptime", "boot", "page", "space"}
+    facts = {"uid", "user", "node", "uptime", "boot", "page", "space", "architecture"}
     assert doors == files | facts | {"room", "close", "keep", "miss", "missed"}
 
 

@@ -15,12 +15,14 @@ from jobsight.collector import ParseError, collector
 from jobsight.formats import cpulist, procstat
 from jobsight.host import Host
 from jobsight.rollup import rolled_up
-from jobsight.roster import Roster, Seen
+from jobsight.roster import Roster, Seen, container
 from jobsight.schema.record import counter, gauge, label, record
 from jobsight.schema.units import Bytes, Count, Seconds
 
 # More pages or bytes than any process has: a damaged line, not a number.
 MOST = 2**50
+# CPU time after which it is worth a look whether a process has users of its own: most never come that far.
+WORKING = 1.0
 # Of a command line. Some are megabytes of file names.
 ARGUMENTS = 1024
 
@@ -98,19 +100,13 @@ def process(host: Host, options: Options) -> Iterator[Process]:
 def every_one(host: Host, options: Options) -> Iterator[Process]:
     """All that is wanted, as the kernel lists them."""
     roster = host.keep(Roster)
-    # By pid, as the kernel lists: neighbours are alike, which packs a message better.
-    names = host.names("proc")
-    roster.begin(host, set(names))
+    names = roster.begin(host, host.names("proc"))
     unwanted = Unwanted(options)
-    met, skipped, turn, peek = roster.seen, roster.skipped, roster.turn, host.peek
+    met, turn, peek = roster.seen, roster.turn, host.peek
     for name in names:
-        if name in skipped:
-            continue
         before = met.get(name)
         try:
             seen = before or roster.meet(host, name)
-            if seen is None:
-                continue
             line = peek(seen.held) if seen.held >= 0 else host.piece(f"proc/{name}/stat")
             # Most processes sleep: for them this comparison is all.
             row = seen.row
@@ -174,6 +170,8 @@ def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwan
         roster.place(host, name, seen)
         if unwanted.arguments:
             seen.arguments = arguments(host, name)
+    if seen.container is None and stat.user + stat.system >= WORKING:
+        seen.container = container(host, name)
     resting = same and not due and (stat.faults, stat.resident) == (seen.faults, seen.resident)
     row = row_of(host, roster, name, seen, stat, before if resting else None, due=due)
     seen.row, seen.faults, seen.resident = row, stat.faults, stat.resident
@@ -217,7 +215,7 @@ def row_of(
         memory_virtual=stat.virtual,
         read=read,
         written=written,
-        container=seen.container,
+        container=seen.container or None,
         arguments=seen.arguments,
     )
 
@@ -244,14 +242,14 @@ def memory(host: Host, name: str) -> tuple[Bytes | None, Bytes | None]:
 
 
 def traffic(host: Host, roster: Roster, name: str, *, due: bool) -> tuple[Bytes | None, Bytes | None]:
-    """Bytes read from and written to storage, from lines `read_bytes: 4096`."""
+    """Bytes read from and written to storage, from lines `read_bytes: 4096` and, further down, `write_bytes: 0`."""
     if name in roster.forbidden and not due:
         return None, None
     roster.forbidden.discard(name)
     try:
         words = host.piece(f"proc/{name}/io").split()
-        read = int(words[words.index(b"read_bytes:") + 1])
-        written = int(words[words.index(b"write_bytes:") + 1])
+        at = words.index(b"read_bytes:")
+        read, written = int(words[at + 1]), int(words[words.index(b"write_bytes:", at) + 1])
         if 0 <= read < MOST and 0 <= written < MOST:
             return Bytes(read), Bytes(written)
     except PermissionError:

@@ -6,6 +6,7 @@ finds the job's directory in the tree, so the two cannot disagree.
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 
@@ -88,16 +89,31 @@ def component(part: str) -> str:
     return pattern
 
 
-_PATTERNS = tuple(
-    (grammar, re.compile("/?(?P<path>" + "/".join(map(component, grammar.template.split("/"))) + ")(?:/|$)"))
-    for grammar in GRAMMARS
-)
+def _longest_literal(template: str) -> str:
+    return max(re.split(r"\*|\{[a-z]+\}", template), key=len)
+
+
+# A path that lacks a template's longest literal part cannot match it: most patterns are never compiled, and reading a
+# path costs some looks for a text.
+_LITERALS = tuple((grammar, _longest_literal(grammar.template)) for grammar in GRAMMARS)
+
+
+@cache
+def _whole(template: str) -> re.Pattern[str]:
+    return re.compile("(?P<path>" + "/".join(map(component, template.split("/"))) + ")(?:/|$)")
+
+
+@cache
+def _part(part: str) -> Callable[[str], object]:
+    """Whether a directory's name is one that this part of a template means."""
+    return re.compile(component(part)).fullmatch if "*" in part or "{" in part else part.__eq__
 
 
 def job_of(path: str) -> JobGroup | None:
     """The job of one cgroup path such as `/slurm/uid_1001/job_8/step_0/task_0`."""
-    for grammar, pattern in _PATTERNS:
-        if found := pattern.match(path):
+    inside = path.removeprefix("/")
+    for grammar, literal in _LITERALS:
+        if literal in inside and (found := _whole(grammar.template).match(inside)):
             return JobGroup(grammar.scheduler, found["job"], found["path"])
     return None
 
@@ -121,10 +137,8 @@ def groups(names: Callable[[str], list[str]]) -> list[JobGroup]:
     for grammar in GRAMMARS:
         paths = [""]
         for part in grammar.template.split("/"):
-            pattern = re.compile(component(part))
-            paths = [
-                f"{path}/{name}".lstrip("/") for path in paths for name in names(path) if pattern.fullmatch(name)
-            ]
+            meant = _part(part)
+            paths = [f"{path}/{name}".lstrip("/") for path in paths for name in names(path) if meant(name)]
         for path in paths:
             if path not in found and (group := job_of(path)):
                 found[path] = group
