@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 SUMMED = (
-    "threads", "cpu_user", "cpu_system", "cpu_children", "memory_anon", "memory_shared", "memory_virtual", "read",
-    "written",
+    "threads", "cpu_user", "cpu_system", "cpu_children", "memory_anon", "memory_shared", "memory_data",
+    "memory_virtual", "read", "written",
 )  # fmt: skip
 ALIKE = ("parent", "scheduler", "job", "owner", "command", "container")
 

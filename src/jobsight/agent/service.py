@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 from jobsight import catalogue
+from jobsight.agent.notify import Notify
 from jobsight.agent.runner import Runner
 from jobsight.agent.schedule import Schedule
 from jobsight.clock import Clock
@@ -122,17 +123,20 @@ class Signals:
         self.reload = True
 
 
-def serve(load: Callable[[], Settings], root: str, clock: Clock, signals: Signals) -> None:
+def serve(load: Callable[[], Settings], root: str, clock: Clock, signals: Signals, notify: Notify) -> None:
     """Sample until told to stop. A reload with settings that cannot be keeps the old ones and says so."""
     settings = load()
     settle()
     host = Host(root)
     sinks = open_sinks(settings, host, clock)
-    while not signals.stop:
+    notify.say("READY=1")
+    while True:
         agent = Agent(settings, host, clock, sinks)
         while not (signals.stop or signals.reload):
             agent.step()
-            signals.wait(agent.schedule.wait(clock.wall()))
+            notify.say("WATCHDOG=1")
+            signals.wait(min(agent.schedule.wait(clock.wall()), notify.every or 3600.0))
+        notify.say("STOPPING=1" if signals.stop else "RELOADING=1")
         agent.close()
         for sink in sinks:
             sink.close()
@@ -142,6 +146,7 @@ def serve(load: Callable[[], Settings], root: str, clock: Clock, signals: Signal
         signals.reload = False
         host = Host(root)
         settings, sinks = _reloaded(load, settings, host, clock)
+        notify.say("READY=1")
 
 
 def _reloaded(

@@ -4,10 +4,12 @@ SIGTERM and Ctrl-C stop it cleanly, SIGHUP reloads the settings. `--once` runs e
 the lock file keeps two from running at a time.
 """
 
+import os
 import sys
 from typing import Any
 
 from jobsight import catalogue
+from jobsight.agent.notify import Notify
 from jobsight.agent.service import Agent, Signals, open_sinks, serve
 from jobsight.cli.arguments import WrongUseError, add_root, add_settings, parser, seconds, sentences, settings_of
 from jobsight.clock import SystemClock
@@ -42,7 +44,7 @@ def run(arguments: list[str]) -> int:
         if given.once:
             _once(settings, given.root)
         else:
-            serve(load, given.root, SystemClock(), Signals(leash=given.leash))
+            serve(load, given.root, SystemClock(), Signals(leash=given.leash), Notify(os.environ))
     return 0
 
 

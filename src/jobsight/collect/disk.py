@@ -29,6 +29,11 @@ class Disk:
     write_time: Seconds = counter("Time spent in writes, summed over those under way at once.")
     queue: Count = gauge("Reads and writes under way.")
     busy_time: Seconds = counter("Time with at least one under way.")
+    major: int | None = label("The first part of the kernel's number for it: the driver.", default=None)
+    minor: int | None = label("The second part: which of the driver's devices.", default=None)
+    reads_merged: Count | None = counter("Reads that became part of a neighbouring one.", default=None)
+    writes_merged: Count | None = counter("Writes that became part of a neighbouring one.", default=None)
+    queue_time: Seconds | None = counter("Time spent by all, waiting included: grows by the queue.", default=None)
 
 
 @collector("proc/diskstats")
@@ -46,9 +51,11 @@ def parse(text: str) -> Iterator[Disk]:
     for line in text.splitlines():
         words = line.split()
         numbers = words[3 : 3 + FIELDS]
-        if len(numbers) < FIELDS or not all(map(whole, numbers)):
+        if len(numbers) < FIELDS or not all(map(whole, words[:2] + numbers)):
             raise ParseError(f"/proc/diskstats: expected a device and eleven numbers, got {line[:100]!r}")
-        reads, _, read, reading, writes, _, written, writing, queue, busy, _ = (int(n) for n in numbers)
+        reads, joined_reads, read, reading, writes, joined_writes, written, writing, queue, busy, queued = (
+            int(n) for n in numbers
+        )
         yield Disk(
             device=words[2],
             reads=Count(reads),
@@ -59,4 +66,9 @@ def parse(text: str) -> Iterator[Disk]:
             write_time=Seconds(writing / 1000),
             queue=Count(queue),
             busy_time=Seconds(busy / 1000),
+            major=int(words[0]),
+            minor=int(words[1]),
+            reads_merged=Count(joined_reads),
+            writes_merged=Count(joined_writes),
+            queue_time=Seconds(queued / 1000),
         )

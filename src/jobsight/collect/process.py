@@ -50,6 +50,7 @@ class Process:
     cpu_children: Seconds = counter("CPU time of its children that ended and were waited for.")
     memory_anon: Bytes | None = gauge("Memory of its own: resident and not shared with a file.", default=None)
     memory_shared: Bytes | None = gauge("Resident memory shared with files and other processes.", default=None)
+    memory_data: Bytes | None = gauge("Writable memory it asked for: data and stack, touched or not.", default=None)
     memory_virtual: Bytes = gauge("Address space.")
     read: Bytes | None = counter("Bytes read from storage, ended children included.", default=None, grant=PTRACE)
     written: Bytes | None = counter("Bytes sent to storage, ended children included.", default=None, grant=PTRACE)
@@ -191,7 +192,9 @@ def row_of(
     due: bool,
 ) -> Process:
     """`before`: the row since which its memory has not moved."""
-    anon, shared = (before.memory_anon, before.memory_shared) if before else memory(host, name)
+    anon, shared, data = (
+        (before.memory_anon, before.memory_shared, before.memory_data) if before else memory(host, name)
+    )
     read, written = traffic(host, roster, name, due=due)
     group = seen.group
     return Process(
@@ -212,6 +215,7 @@ def row_of(
         cpu_children=stat.children,
         memory_anon=anon,
         memory_shared=shared,
+        memory_data=data,
         memory_virtual=stat.virtual,
         read=read,
         written=written,
@@ -229,16 +233,17 @@ def arguments(host: Host, name: str) -> str | None:
     return words.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "backslashreplace")[:ARGUMENTS] or None
 
 
-def memory(host: Host, name: str) -> tuple[Bytes | None, Bytes | None]:
-    """Own and shared resident memory, from `size resident shared …` in pages."""
+def memory(host: Host, name: str) -> tuple[Bytes | None, Bytes | None, Bytes | None]:
+    """Own and shared resident memory and data, from `size resident shared text lib data dt` in pages."""
     try:
-        _, resident, shared = map(int, host.piece(f"proc/{name}/statm").split(None, 3)[:3])
-    except (OSError, ValueError):
-        return None, None
-    if not 0 <= shared <= resident < MOST:
-        return None, None
+        words = host.piece(f"proc/{name}/statm").split()
+        resident, shared, data = int(words[1]), int(words[2]), int(words[5])
+    except (OSError, ValueError, IndexError):
+        return None, None, None
+    if not (0 <= shared <= resident < MOST and 0 <= data < MOST):
+        return None, None, None
     page = host.page()
-    return Bytes((resident - shared) * page), Bytes(shared * page)
+    return Bytes((resident - shared) * page), Bytes(shared * page), Bytes(data * page)
 
 
 def traffic(host: Host, roster: Roster, name: str, *, due: bool) -> tuple[Bytes | None, Bytes | None]:
