@@ -40,7 +40,7 @@ def test_the_example_of_the_design_reads() -> None:
     ("text", "sentence"),
     [
         ("clutser: fox", "f.yaml: unknown key clutser; known here: cluster"),
-        ("collect: {prozess: {}}", "f.yaml: unknown key collect.prozess; known here: agent, cgroup"),
+        ("collect: {prozess: {}}", "f.yaml: unknown key collect.prozess; known here: agent, allocation, cgroup"),
         ("collect: {process: {evry: 30s}}", "f.yaml: unknown key collect.process.evry; known here: "),
         ("collect: {process: {every: soon}}", "f.yaml: collect.process.every: expected a duration"),
         ("collect: {process: {every: 0}}", "f.yaml: collect.process.every: must be more than nothing"),

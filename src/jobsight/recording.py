@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from jobsight.agent.runner import run
+from jobsight.agent.run import run
 from jobsight.clock import SystemClock
 from jobsight.collector import Collector
 from jobsight.files import make_directory, replace
+from jobsight.formats.joblabels import named
 from jobsight.host import Host, Space
 from jobsight.schema.message import Message, Origin
 from jobsight.schema.record import columns
@@ -180,7 +181,9 @@ class Recording(Host):
     def _found(self, path: str, data: bytes) -> bytes:
         # The first answer counts: what a collector reads twice in a run may have moved in between.
         if path not in OWN:
-            self.files.setdefault(path, data)
+            # Of an environment only what the collector may look at: the rest may hold secrets.
+            kept = named(data) if path.endswith("/environ") else data
+            self.files.setdefault(path, kept)
         return data
 
 

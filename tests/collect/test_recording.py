@@ -174,3 +174,11 @@ def test_mistake_is_one_sentence(
     assert main(["record", *arguments, "--root", str(machine), "--into", str(tmp_path / "into")]) == code
     assert capsys.readouterr().err.startswith(f"jobsight: {sentence}")
     assert not (tmp_path / "into").exists()
+
+
+def test_of_an_environment_only_what_is_looked_at_is_kept(tmp_path: Path) -> None:
+    environ = "SLURM_JOB_ID=8\0AWS_SECRET_ACCESS_KEY=hunter2\0SLURM_JOB_ACCOUNT=physics\0"
+    put(tmp_path, "proc/40/environ", environ)
+    host = Recording(str(tmp_path))
+    assert host.piece("proc/40/environ").decode() == environ
+    assert host.files["proc/40/environ"] == b"SLURM_JOB_ID=8\0SLURM_JOB_ACCOUNT=physics\0"

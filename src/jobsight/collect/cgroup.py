@@ -91,12 +91,9 @@ def groups(host: Host, found: Tree) -> list[cgrouppath.JobGroup]:
     """Job groups of all hierarchies, each once."""
     merged: dict[str, cgrouppath.JobGroup] = {}
     for mount in sorted({*found.legacy.values(), *filter(None, [found.unified])}):
-        listed: dict[str, list[str]] = {}
 
-        def names(path: str, mount: str = mount, listed: dict[str, list[str]] = listed) -> list[str]:
-            if path not in listed:
-                listed[path] = host.names(f"{mount}/{path}")
-            return listed[path]
+        def names(path: str, mount: str = mount) -> list[str]:
+            return host.names(f"{mount}/{path}")
 
         for job in cgrouppath.groups(names):
             for group in (job, *cgrouppath.parts(job, names)):

@@ -132,17 +132,28 @@ def job_of_process(text: str) -> JobGroup | None:
 
 
 def groups(names: Callable[[str], list[str]]) -> list[JobGroup]:
-    """All job groups of one hierarchy; `names` lists a directory below its mount."""
+    """All job groups of one hierarchy; `names` lists a directory below its mount. Each directory is listed once, and
+    only where some template goes on.
+    """
     found: dict[str, JobGroup] = {}
-    for grammar in GRAMMARS:
-        paths = [""]
-        for part in grammar.template.split("/"):
-            meant = _part(part)
-            paths = [f"{path}/{name}".lstrip("/") for path in paths for name in names(path) if meant(name)]
-        for path in paths:
-            if path not in found and (group := job_of(path)):
-                found[path] = group
+    level = [("", _templates())]
+    while level:
+        deeper = []
+        for path, templates in level:
+            for name in names(path):
+                inside = f"{path}/{name}" if path else name
+                left = [parts[1:] for parts in templates if parts[0](name)]
+                if not all(left) and (group := job_of(inside)):
+                    found[inside] = group
+                if going_on := [parts for parts in left if parts]:
+                    deeper.append((inside, going_on))
+        level = deeper
     return list(found.values())
+
+
+@cache
+def _templates() -> list[tuple[Callable[[str], object], ...]]:
+    return [tuple(map(_part, grammar.template.split("/"))) for grammar in GRAMMARS]
 
 
 STEP = re.compile(r"step_(.+)")

@@ -1,0 +1,229 @@
+"""What each job on this node is called and was given.
+
+Sources: the files that the scheduler's prolog leaves in a directory (deploy/slurm), one for each job, and, for what
+they do not say, /proc/PID/environ of a process in the job's control group, see proc_pid_environ(5). A prolog is the
+administrator's word. An environment is the user's: it counts only if the job's number in it is the one its control
+group has, and never for the owner, who is the one the process runs as.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from jobsight.collect.cgroup import groups, tree
+from jobsight.collector import ParseError, collector
+from jobsight.formats import joblabels
+from jobsight.formats.cgrouppath import JobGroup
+from jobsight.formats.joblabels import Labels
+from jobsight.host import Host
+from jobsight.schema.record import gauge, label, record
+from jobsight.schema.units import Count
+
+# More than an environment usually has; what does not fit is as if it were not there.
+ENVIRON = 262144
+# So many processes of a job are asked in one run, and so many bytes of a group's list of processes are read.
+WITNESSES = 8
+PROCESSES = 4096
+# What the environment can add to a prolog's file.
+WANTED = ("owner", "account", "partition", "name", "nodes", "cpus")
+
+GRANT = "a prolog (deploy/slurm) tells, or CAP_SYS_PTRACE (or root), which shows other people's environments"
+
+Name = tuple[str, str]
+"""Scheduler and job, as control groups have them."""
+
+
+@record
+class Allocation:
+    """One job on this node: who it is and what it was given."""
+
+    scheduler: str = label("Who named the job: slurm, pbs, lsf, gridengine.")
+    job: str = label("The job's id, as its control group has it: the number, or Slurm's SLUID.", grant=GRANT)
+    number: str | None = label("The number people know the job by; a SLUID stands for one, too.", default=None)
+    owner: str | None = label("The user it belongs to.", default=None, grant=GRANT)
+    account: str | None = label("The account it is charged to.", default=None, grant=GRANT)
+    partition: str | None = label("The partition or queue it was sent to.", default=None, grant=GRANT)
+    name: str | None = label("What its user called it.", default=None, grant=GRANT)
+    nodes: str | None = label("All its nodes, as the scheduler writes them: n[1-3,7].", default=None, grant=GRANT)
+    devices: str | None = label(
+        "The devices it was given on this node, by number; only a prolog tells.", default=None
+    )
+    source: str = label(
+        "prolog if all of this is the scheduler's word, environ if some of it is from the job's own environment."
+    )
+    cpus: Count | None = gauge("Logical CPUs it was given on this node.", default=None, grant=GRANT)
+    restarts: Count | None = gauge("How often it was started anew; only a prolog tells.", default=None)
+
+
+class Options(NamedTuple):
+    """Where the prolog writes."""
+
+    path: str = "/run/jobsight/jobs"
+
+
+class Learned(NamedTuple):
+    """What a process's environment said of its job."""
+
+    labels: Labels
+    refused: list[str]
+
+
+class Known:
+    """What was learned of the jobs that are still here: a job's environment is read once. One that does not tell is
+    asked again after one run, two, four and so on: its processes may have been too young, or are none of ours.
+    """
+
+    def __init__(self) -> None:
+        self.learned: dict[Name, Learned] = {}
+        self.silent: dict[Name, int] = {}
+        self.forbidden: set[Name] = set()
+
+    def keep_only(self, jobs: Collection[Name]) -> None:
+        self.learned = {job: found for job, found in self.learned.items() if job in jobs}
+        self.silent = {job: runs for job, runs in self.silent.items() if job in jobs}
+        self.forbidden.intersection_update(jobs)
+
+    def due(self, job: Name) -> bool:
+        """Whether to ask now: in its first run, its second, its fourth …"""
+        runs = self.silent[job] = self.silent.get(job, 0) + 1
+        return job not in self.learned and not runs & (runs - 1)
+
+
+@collector("proc/self/stat")
+def allocation(host: Host, options: Options) -> Iterator[Allocation]:
+    known = host.keep(Known)
+    mounts, jobs = running(host)
+    said = {job_of(scheduler, labels, jobs): labels for scheduler, labels in prologs(host, options.path)}
+    known.keep_only(jobs)
+    for job in sorted(said.keys() | jobs.keys()):
+        given = said.get(job, Labels())
+        wanted = [field for field in WANTED if getattr(given, field) is None] if job in said else ["job"]
+        if wanted and job in jobs and known.due(job):
+            ask(host, mounts, jobs[job], known)
+        learned = known.learned.get(job) if wanted else None
+        for column in learned.refused if learned else ():
+            host.miss(column, "failed")
+        for column in wanted if job in known.forbidden else ():
+            host.miss(column, "forbidden")
+        if job in said or learned:
+            yield row_of(job, given, learned.labels if learned else Labels())
+
+
+def running(host: Host) -> tuple[list[str], dict[Name, list[JobGroup]]]:
+    """Where control groups are mounted, and those of each job of a batch system: the job's own, its steps, tasks."""
+    found = tree(host)
+    jobs: dict[Name, list[JobGroup]] = {}
+    for group in groups(host, found):
+        if group.scheduler in joblabels.VARIABLES:
+            jobs.setdefault((group.scheduler, group.job), []).append(group)
+    return sorted({*found.legacy.values(), *filter(None, [found.unified])}), jobs
+
+
+def prologs(host: Host, path: str) -> Iterator[tuple[str, Labels]]:
+    """What the prolog's files say. One that cannot be read or understood does not cost the others."""
+    place = path.strip("/")
+    for name in sorted(host.names(place)):
+        if name.startswith("."):
+            continue  # being written
+        try:
+            content = host.piece(f"{place}/{name}", joblabels.LONGEST_FILE)
+            scheduler, labels, refused = joblabels.of_file(content)
+        except PermissionError:
+            host.miss("job", "forbidden")
+        except FileNotFoundError:
+            pass  # the epilog was quicker
+        except (OSError, ParseError):
+            host.miss("job", "failed")
+        else:
+            for column in refused:
+                host.miss("owner" if column == "uid" else "number" if column == "sluid" else column, "failed")
+            if labels.owner is None and labels.uid is not None:
+                labels = labels._replace(owner=host.user(int(labels.uid)))
+            yield scheduler, labels
+
+
+def job_of(scheduler: str, labels: Labels, jobs: dict[Name, list[JobGroup]]) -> Name:
+    """The name its control group has, where there is one. Slurm has had SLUIDs for longer than it names groups so."""
+    number = labels.number or ""
+    return (scheduler, number) if (scheduler, number) in jobs else (scheduler, labels.sluid or number)
+
+
+def ask(host: Host, mounts: list[str], parts: list[JobGroup], known: Known) -> None:
+    """Learn what a process of the job has in its environment, or that it is not for us to read."""
+    scheduler, job = name = parts[0].scheduler, parts[0].job
+    known.forbidden.discard(name)
+    try:
+        for pid, uid, step in witnesses(host, mounts, parts):
+            try:
+                environ = host.piece(f"proc/{pid}/environ", ENVIRON)
+            except PermissionError:
+                known.forbidden.add(name)
+                continue
+            except OSError:
+                continue
+            labels, refused = joblabels.of_environ(scheduler, environ, batch=step in ("", "batch"))
+            if job in (labels.number, labels.sluid):
+                known.learned[name] = Learned(labels._replace(owner=host.user(uid)), refused)
+                known.forbidden.discard(name)
+                return
+    except PermissionError:
+        known.forbidden.add(name)
+
+
+def witnesses(host: Host, mounts: list[str], parts: list[JobGroup]) -> list[tuple[str, int, str]]:
+    """Some processes of a job, with their users and steps: those of the script first, of root last. Root's are the
+    scheduler's own, unless the job is root's; where the group names its user only that user's count.
+    """
+    found: dict[str, tuple[str, int, str]] = {}
+    for part in sorted(parts, key=_rank):
+        owner = re.search(r"/uid_([0-9]{1,10})/", part.path)
+        for mount in mounts:
+            for pid in processes(host, f"{mount}/{part.path}/cgroup.procs"):
+                try:
+                    uid = host.uid(f"proc/{pid}")
+                except OSError:
+                    continue
+                if owner is None or uid == int(owner[1]):
+                    found.setdefault(pid, (pid, uid, part.step))
+            if len(found) >= WITNESSES:
+                break
+    return sorted(found.values(), key=lambda witness: witness[1] == 0)[:WITNESSES]
+
+
+def processes(host: Host, path: str) -> list[str]:
+    """The first processes of a group, from lines of one pid. The last line may be cut."""
+    try:
+        text = host.piece(path, PROCESSES)
+    except PermissionError:
+        raise
+    except OSError:
+        return []
+    pids = text[: text.rfind(b"\n") + 1].decode("ascii", "replace").split()
+    return [pid for pid in pids[:WITNESSES] if pid.isascii() and pid.isdecimal()]
+
+
+def row_of(job: Name, given: Labels, learned: Labels) -> Allocation:
+    """The prolog's word first, the environment's where it says nothing."""
+    labels = joblabels.merged(given, learned)
+    cpus = joblabels.cpus_here(labels.cpus)
+    # Who a process runs as is the kernel's word, not the environment's.
+    own = labels._replace(owner=given.owner, sluid=given.sluid) == given
+    return Allocation(
+        scheduler=job[0],
+        job=job[1],
+        number=labels.number,
+        owner=labels.owner,
+        account=labels.account,
+        partition=labels.partition,
+        name=labels.name,
+        nodes=labels.nodes,
+        devices=labels.devices,
+        source="prolog" if own else "environ",
+        cpus=None if cpus is None else Count(cpus),
+        restarts=None if labels.restarts is None else Count(int(labels.restarts)),
+    )
+
+
+def _rank(part: JobGroup) -> tuple[bool, bool, bool, str]:
+    """The script's step first; what Slurm keeps for others last."""
+    return part.step != "batch", part.step == "extern", not part.step, part.path
