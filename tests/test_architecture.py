@@ -19,8 +19,8 @@ SOURCE = ROOT / "src" / "jobsight"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 # The stages, left to right: nothing imports what stands further right.
-STAGES = ("schema", "formats", "collect", "agent", "ship", "exporter", "ingest", "store", "analyse", "show", "cli")
-NODE_SIDE = ("schema", "formats", "collect", "agent", "ship", "exporter")
+STAGES = ("schema", "formats", "drivers", "collect", "compat", "agent", "ship", "exporter", "ingest", "store", "analyse", "show", "cli")
+NODE_SIDE = ("schema", "formats", "drivers", "collect", "compat", "agent", "ship", "exporter")
 NODE_FILES = (
     "host.py",
     "collector.py",
@@ -114,7 +114,7 @@ def test_only_what_must_not_stop_catches_everything() -> None:
         if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) == "Exception")
     ]
     assert blind == [
-        "src/jobsight/agent/runner.py",  # one collector must not stop the others
+        "src/jobsight/agent/run.py",  # one collector must not stop the others
         "src/jobsight/show/server.py",  # nor one batch the loading
         "src/jobsight/store/embedded.py",  # nor one segment those after it
     ]

@@ -5,6 +5,7 @@ What may stand under `collect` and `sinks` is not listed here: the collectors an
 
 import os
 import sys
+from collections.abc import Collection
 from types import ModuleType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -97,7 +98,7 @@ class Settings(NamedTuple):
     """Below `home()` and by node if not set."""
 
 
-def parse(text: str, file: str) -> Settings:
+def parse(text: str, file: str, only: Collection[str] = ()) -> Settings:
     """Settings from YAML text; `file` is for the error's sake."""
     import yaml
 
@@ -106,18 +107,20 @@ def parse(text: str, file: str) -> Settings:
         given = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
     except yaml.YAMLError as error:
         raise SettingsError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
-    return from_values(given or {}, file)
+    return from_values(given or {}, file, only)
 
 
-def from_values(given: Any, file: str = "settings") -> Settings:
-    """Settings from plain values, as YAML gives them."""
+def from_values(given: Any, file: str = "settings", only: Collection[str] = ()) -> Settings:
+    """Settings from plain values, as YAML gives them. With `only`, the plans of those collectors and no others are
+    made: each means loading its module.
+    """
     if not isinstance(given, dict):
         raise SettingsError(f"{file}: expected keys and values, got {_word(given)}")
     rest = {key: value for key, value in given.items() if key not in ("collect", "sinks")}
     made: Settings = _build(Settings, rest, file, "")
     node = os.uname().nodename
     return made._replace(
-        collect=_plans(given.get("collect"), file),
+        collect=_plans(given.get("collect"), file, only),
         sinks=_destinations(given.get("sinks"), file),
         spool=made.spool._replace(path=made.spool.path or os.path.join(home(), "spool", node)),
         store=made.store._replace(path=made.store.path or os.path.join(home(), "store")),
@@ -125,12 +128,12 @@ def from_values(given: Any, file: str = "settings") -> Settings:
     )
 
 
-def _plans(given: Any, file: str) -> tuple[Plan, ...]:
+def _plans(given: Any, file: str, only: Collection[str]) -> tuple[Plan, ...]:
     given = _mapping(given or {}, file, "collect")
     known = catalogue.collector_names()
     for name in given:
         _known(name, known, file, "collect.")
-    return tuple(_plan(name, given.get(name), file) for name in known)
+    return tuple(_plan(name, given.get(name), file) for name in known if name in only or not only)
 
 
 def _plan(name: str, given: Any, file: str) -> Plan:

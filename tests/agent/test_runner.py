@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from jobsight.agent.runner import Runner, run
+from jobsight.agent.run import run
+from jobsight.agent.runner import Runner
 from jobsight.clock import SystemClock
 from jobsight.collector import Collector, ParseError, collector
 from jobsight.host import Host

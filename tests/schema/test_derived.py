@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from jobsight import catalogue
-from jobsight.agent.runner import run
+from jobsight.agent.run import run
 from jobsight.clock import SystemClock
 from jobsight.collector import Collector
 from jobsight.host import Host

@@ -1,53 +1,18 @@
-"""Runs one collector once and turns whatever happens into a message.
-
-The only blind `except` of the node side: an author raises, the runner decides.
-"""
+"""Runs collectors within their deadlines, so that a source that hangs holds up only itself."""
 
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from jobsight.agent.run import run
 from jobsight.clock import Clock
 from jobsight.collector import Collector
 from jobsight.host import Host
 from jobsight.schema.message import Message, Origin, Status
-from jobsight.schema.record import columns
-
-LONGEST_ERROR = 500
-
-
-def run(
-    collector: Collector, options: Any, host: Host, origin: Origin, clock: Clock, every: float | None = None
-) -> Message:
-    """One run, here and now, however long it takes."""
-    time, uptime, began = clock.wall(), host.uptime(), clock.steady()
-    rows: list[Any] = []
-    error = None
-    host.missed()
-    try:
-        present = collector.present(host)
-        if present:
-            rows = collector.rows(host, options)
-        status = Status.OK if present else Status.ABSENT
-    except Exception as problem:  # noqa: BLE001
-        status, rows = Status.FAILED, []
-        error = f"{type(problem).__name__}: {problem}"[:LONGEST_ERROR]
-    return Message(
-        origin=origin,
-        collector=collector.name,
-        time=time,
-        uptime=uptime,
-        every=every,
-        status=status,
-        seconds=clock.steady() - began,
-        error=error,
-        missing=host.missed(),
-        rows=columns(collector.record, rows),
-    )
 
 
 class Runner:
-    """Runs collectors in one worker thread, so that a source that hangs holds up only itself.
+    """Runs collectors in one worker thread.
 
     A worker whose run passed its deadline is left to that run, and another takes over. The collector is skipped
     until its run returns; what it then brings is of the past and dropped.

@@ -9,19 +9,15 @@ from collections.abc import Callable
 
 from jobsight import catalogue
 from jobsight.agent.notify import Notify
+from jobsight.agent.origin import origin
 from jobsight.agent.runner import Runner
 from jobsight.agent.schedule import Schedule
 from jobsight.clock import Clock
 from jobsight.collect.agent import Tally
 from jobsight.host import Host
-from jobsight.schema.message import Message, Origin, Status
+from jobsight.schema.message import Message, Status
 from jobsight.settings import Destination, Settings
 from jobsight.ship.sink import Place, Sink
-
-
-def origin(settings: Settings, host: Host) -> Origin:
-    """Who the messages are from. A machine without a boot id still needs its boots told apart."""
-    return Origin(settings.cluster, settings.node or host.node(), host.boot() or "unknown")
 
 
 def open_sinks(settings: Settings, host: Host, clock: Clock) -> list[Sink]:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 
 from jobsight.files import LockedError
@@ -57,11 +57,11 @@ def seconds(text: str) -> float:
     return number
 
 
-def settings_of(file: str | None) -> Settings:
+def settings_of(file: str | None, only: Collection[str] = ()) -> Settings:
     if file is None:
-        return from_values({})
+        return from_values({}, only=only)
     try:
-        return parse(Host("/").read(_absolute(file)), file)
+        return parse(Host("/").read(_absolute(file)), file, only)
     except OSError as error:
         raise WrongUseError(f"cannot read settings {file}: {error.strerror}") from None
 

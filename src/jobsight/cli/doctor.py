@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from jobsight import catalogue
-from jobsight.agent.runner import run as run_collector
-from jobsight.agent.service import origin
+from jobsight.agent.origin import origin
+from jobsight.agent.run import run as run_collector
 from jobsight.cli.arguments import add_root, add_settings, parser, sentences, settings_of
 from jobsight.clock import SystemClock
 from jobsight.collector import Collector

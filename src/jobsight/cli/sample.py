@@ -1,20 +1,22 @@
 """Run collectors once and print what they see.
 
 With no collector named, all of them run. `--format jsonl` prints messages as they would be sent, `table` and
-`tsv` print rows.
+`tsv` print rows. `--format sonar` prints the documents Sonar would, and runs the collectors they are made from.
 """
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from jobsight import catalogue
-from jobsight.agent.runner import run as run_collector
-from jobsight.agent.service import origin
+from jobsight.agent.origin import origin
+from jobsight.agent.run import run as run_collector
 from jobsight.cli.arguments import WrongUseError, add_root, add_settings, parser, sentences, settings_of
 from jobsight.clock import SystemClock
 from jobsight.host import Host
 from jobsight.schema.message import Message
 from jobsight.schema.wire import encode
+from jobsight.settings import Settings
 
 
 @sentences
@@ -22,26 +24,51 @@ def run(arguments: list[str]) -> int:
     accept = parser("sample", __doc__)
     accept.add_argument("collectors", nargs="*", metavar="COLLECTOR", help="which; see `jobsight doctor`")
     accept.add_argument(
-        "--format", choices=("jsonl", "table", "tsv"), help="default: table on a terminal, else jsonl"
+        "--format", choices=("jsonl", "table", "tsv", "sonar"), help="default: table on a terminal, else jsonl"
     )
     add_settings(accept)
     add_root(accept)
     given = accept.parse_args(arguments)
-    settings = settings_of(given.settings)
-    plans = {plan.name: plan for plan in settings.collect}
+    known = catalogue.collector_names()
     for name in given.collectors:
-        if name not in plans:
-            raise WrongUseError(f"no collector {name!r}; there are {', '.join(plans)}")
-    host = Host(given.root)
+        if name not in known:
+            raise WrongUseError(f"no collector {name!r}; there are {', '.join(known)}")
+    settings = settings_of(given.settings, given.collectors)
+    plans = {plan.name: plan for plan in settings.collect}
+    if given.collectors and given.format == "sonar":
+        raise WrongUseError("--format sonar chooses its collectors itself: name none")
     form = given.format or ("table" if sys.stdout.isatty() else "jsonl")
+    show = _sonar() if form == "sonar" else lambda message: _print(message, form)
+    host = Host(given.root)
     failed = False
-    for name in given.collectors or [plan.name for plan in settings.collect if plan.enabled]:
+    for name in given.collectors or _enabled(settings, form):
         message = run_collector(
             catalogue.collector(name), plans[name].options, host, origin(settings, host), SystemClock()
         )
         failed = failed or message.status == "failed"
-        _print(message, form)
+        show(message)
     return 1 if failed else 0
+
+
+def _enabled(settings: Settings, form: str) -> list[str]:
+    names = [plan.name for plan in settings.collect if plan.enabled]
+    if form != "sonar":
+        return names
+    from jobsight.compat import sonar
+
+    return [name for name in names if name in sonar.COLLECTORS]
+
+
+def _sonar() -> Callable[[Message], None]:
+    from jobsight.compat import sonar
+
+    translator = sonar.Translator()
+
+    def show(message: Message) -> None:
+        for document in translator.documents(message):
+            sys.stdout.buffer.write(sonar.encode(document))
+
+    return show
 
 
 def _print(message: Message, form: str) -> None:

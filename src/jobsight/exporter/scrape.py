@@ -1,8 +1,8 @@
 """One scrape: every collector read now, as Prometheus text. A collector that fails shows as failed and no more."""
 
 from jobsight import catalogue
+from jobsight.agent.origin import origin
 from jobsight.agent.runner import Runner
-from jobsight.agent.service import origin
 from jobsight.clock import Clock
 from jobsight.host import Host
 from jobsight.schema.exposition import PREFIX, exposition

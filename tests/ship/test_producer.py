@@ -1,0 +1,155 @@
+"""What becomes of parcels, told by a client that does as it is told."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from jobsight.clock import SystemClock
+from jobsight.schema.units import Seconds
+from jobsight.ship.courier import Outcome
+from jobsight.ship.producer import SILENCE, Parcel, Producer, pack, unpack
+from jobsight.ship.spool import Frame
+
+TOO_LARGE = 10
+UNKNOWN_TOPIC = 3
+
+
+class Client:
+    """Reports on parcels when polled: what `judge` says of all that are under way together."""
+
+    def __init__(self, judge: Callable[[list[bytes]], dict[bytes, int]], room: int = 1000) -> None:
+        self.judge = judge
+        self.room = room
+        self.silent = False
+        self.under_way: list[tuple[bytes, Callable[[Any, Any], None]]] = []
+        self.launched: list[bytes] = []
+        self.purged = False
+
+    def produce(self, topic: str, value: bytes, key: bytes, *, on_delivery: Callable[[Any, Any], None]) -> None:
+        assert (topic, key) == ("t", b"n1")
+        if len(self.under_way) >= self.room:
+            raise BufferError
+        self.launched.append(value)
+        self.under_way.append((value, on_delivery))
+
+    def poll(self, timeout: float) -> int:
+        if self.silent or not timeout:
+            return 0
+        codes = self.judge([value for value, _ in self.under_way])
+        for value, report in self.under_way:
+            report(KafkaError(codes[value]) if value in codes else None, None)
+        self.under_way = []
+        return 1
+
+    def purge(self) -> None:
+        self.purged = True
+
+    def flush(self, timeout: float) -> int:
+        return 0 if timeout > 0 else len(self.under_way)
+
+
+def frames(*values: bytes) -> list[Frame]:
+    return [Frame(pack(Parcel("t", b"n1", value)), 1, 10 * n) for n, value in enumerate(values, 1)]
+
+
+def producer(client: Client, *more: Client) -> Producer:
+    clients = iter([client, *more])
+    return Producer({}, Seconds(0.05), SystemClock(), lambda: False, lambda _: next(clients))
+
+
+def takes_all(_: list[bytes]) -> dict[bytes, int]:
+    return {}
+
+
+@pytest.mark.parametrize("key", [b"n1", b"", b"a\nb c", "ø".encode()])
+def test_a_parcel_comes_out_of_the_spool_as_it_went_in(key: bytes) -> None:
+    parcel = Parcel("fox.load", key, b'{"a":\n 1}')
+    assert unpack(pack(parcel)) == parcel
+
+
+def test_what_is_under_way_is_not_sent_again_and_is_done_when_it_landed() -> None:
+    client = Client(takes_all)
+    client.silent = True
+    sender = producer(client)
+    first = sender.deliver(frames(b"a", b"b"))
+    assert (first.done, first.reason) == (0, SILENCE)
+    client.silent = False
+    assert sender.deliver(frames(b"a", b"b", b"c")) == Outcome(3)
+    assert client.launched == [b"a", b"b", b"c"]
+
+
+def test_one_too_large_does_not_take_its_batch_with_it() -> None:
+    def judge(values: list[bytes]) -> dict[bytes, int]:
+        return dict.fromkeys(values, TOO_LARGE) if b"large" in values else {}
+
+    client = Client(judge)
+    sender = producer(client)
+    waiting = frames(b"a", b"large", b"b")
+    done: list[tuple[int, int]] = []
+    while waiting:
+        outcome = sender.deliver(waiting)
+        done.append((outcome.done, outcome.refused))
+        waiting = waiting[outcome.done :]
+        assert len(done) < 10, "it goes on for ever"
+    assert sum(n for n, _ in done) == 3
+    assert sum(n for _, n in done) == 1
+
+
+def test_what_failed_is_sent_again_and_what_landed_behind_it_is_not() -> None:
+    codes = {b"a": UNKNOWN_TOPIC}
+    client = Client(lambda _: codes)
+    sender = producer(client)
+    first = sender.deliver(frames(b"a", b"b"))
+    assert first.done == 0
+    assert "nknown topic" in first.reason
+    codes.clear()
+    assert sender.deliver(frames(b"a", b"b")) == Outcome(2)
+    assert client.launched == [b"a", b"b", b"a"]
+
+
+def test_what_the_spool_dropped_meanwhile_is_called_back_and_the_rest_goes_on() -> None:
+    client, fresh = Client(takes_all), Client(takes_all)
+    client.silent = True
+    sender = producer(client, fresh)
+    sender.deliver(frames(b"a", b"b"))
+    assert sender.deliver(frames(b"a", b"b", b"c")[1:]) == Outcome(2)
+    assert client.purged
+    assert fresh.launched == [b"b", b"c"]
+
+
+def test_what_was_done_is_no_reason_to_begin_anew() -> None:
+    client = Client(takes_all)
+    sender = producer(client)
+    for number in range(3):
+        assert sender.deliver([frames(b"a", b"b", b"c")[number]]) == Outcome(1)
+    assert len(sender._flights) == 1
+
+
+def test_a_client_with_no_room_takes_the_rest_next_time() -> None:
+    client = Client(takes_all, room=2)
+    sender = producer(client)
+    assert sender.deliver(frames(b"a", b"b", b"c")).done == 2
+    assert sender.deliver(frames(b"a", b"b", b"c")[2:]).done == 1
+    assert client.launched == [b"a", b"b", b"c"]
+
+
+def test_a_client_that_can_go_no_further_is_replaced() -> None:
+    class Broken(Client):
+        def produce(self, *_: Any, **__: Any) -> None:
+            raise KafkaException(KafkaError(KafkaError._FATAL, "out of step", fatal=True))
+
+    broken, fresh = Broken(takes_all), Client(takes_all)
+    sender = producer(broken, fresh)
+    first = sender.deliver(frames(b"a"))
+    assert (first.done, first.reason) == (0, "out of step")
+    assert broken.purged
+    assert sender.deliver(frames(b"a")) == Outcome(1)
+
+
+def test_a_frame_that_is_no_parcel_is_refused_and_blocks_nobody() -> None:
+    sender = producer(Client(takes_all))
+    outcome = sender.deliver([Frame(b"nonsense", 1, 5), *frames(b"a")])
+    assert (outcome.done, outcome.refused) == (2, 1)
+    assert "expected a packed parcel" in outcome.reason
