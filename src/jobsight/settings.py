@@ -100,6 +100,11 @@ class Settings(NamedTuple):
 
 def parse(text: str, file: str, only: Collection[str] = ()) -> Settings:
     """Settings from YAML text; `file` is for the error's sake."""
+    return from_values(values(text, file), file, only)
+
+
+def values(text: str, file: str) -> Any:
+    """What YAML text says, as plain values."""
     import yaml
 
     try:
@@ -107,7 +112,7 @@ def parse(text: str, file: str, only: Collection[str] = ()) -> Settings:
         given = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
     except yaml.YAMLError as error:
         raise SettingsError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
-    return from_values(given or {}, file, only)
+    return given or {}
 
 
 def from_values(given: Any, file: str = "settings", only: Collection[str] = ()) -> Settings:

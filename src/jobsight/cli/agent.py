@@ -16,7 +16,7 @@ from jobsight.clock import SystemClock
 from jobsight.files import Lock
 from jobsight.host import Host
 from jobsight.schema.units import Seconds
-from jobsight.settings import Destination, Settings
+from jobsight.settings import Destination, Settings, from_values
 
 
 @sentences
@@ -34,7 +34,9 @@ def run(arguments: list[str]) -> int:
     def load() -> Settings:
         # One machine's own agent has nobody to take turns with.
         window = 1.0 if given.leash else None
-        return _adjusted(settings_of(given.settings), _options(given.url, given.token_file, window), given.every)
+        return _adjusted(
+            _read(given.settings, given.once), _options(given.url, given.token_file, window), given.every
+        )
 
     try:
         settings = load()
@@ -46,6 +48,14 @@ def run(arguments: list[str]) -> int:
         else:
             serve(load, given.root, SystemClock(), Signals(leash=given.leash), Notify(os.environ))
     return 0
+
+
+def _read(file: str | None, once: bool) -> Settings:
+    if file is None or once:
+        return settings_of(file)
+    from jobsight.apart import values_of
+
+    return from_values(values_of(os.path.abspath(file)), file)
 
 
 def _options(url: str | None, token_file: str | None, window: float | None) -> Any:
