@@ -50,6 +50,13 @@ class Cluster:
         columns = {name: [row.get(name) for row in full] for name in names}
         return self._message("cgroup", time, columns, len(rows), node, boot, every)
 
+    def allocations(self, time: float, *rows: dict[str, Any], node: str = "n1") -> Accepted:
+        plain = {"scheduler": "slurm", "job": "7", "source": "prolog"}
+        full = [{**plain, **row} for row in rows]
+        names = dict.fromkeys(name for row in full for name in row)
+        columns = {name: [row.get(name) for row in full] for name in names}
+        return self._message("allocation", time, columns, len(rows), node, "b1", 30)
+
     def machine(self, time: float, cpus: int, memory: int, node: str = "n1") -> Accepted:
         return self._message("hardware", time, {"cpus": [cpus], "memory": [memory]}, 1, node, "b1", 3600)
 

@@ -295,3 +295,36 @@ def test_the_past_of_a_control_group_makes_no_peak(cluster: Cluster) -> None:
     assert [row.usage.seconds for row in rows] == [0.0, 0.0]
     figures = summary(msgspec.to_builtins(job), 103.0)
     assert (figures.cpu_time, figures.cores_mean) == (10_000.0, None)
+
+
+def test_job_has_the_labels_its_node_was_told_first(cluster: Cluster) -> None:
+    told = {"job": "s0123456789ABC", "number": "4711", "account": "physics", "name": "melt", "owner": "alice"}
+    job = counted(
+        cluster,
+        cluster.allocations(100, told, {"job": "8", "account": "biology"}),
+        cluster.groups(100, {"job": "s0123456789ABC", "cpu_time": 5.0}),
+        cluster.allocations(110),
+        cluster.groups(110, {"job": "s0123456789ABC", "cpu_time": 6.0}),
+    )["s0123456789ABC"]
+    assert (job.number, job.account, job.name, job.owner) == ("4711", "physics", "melt", "alice")
+
+
+def test_labels_of_another_node_and_another_job_are_not_taken(cluster: Cluster) -> None:
+    jobs = counted(
+        cluster,
+        cluster.allocations(100, {"job": "7", "account": "physics"}, node="n2"),
+        cluster.groups(100, {"job": "7"}, {"job": "8"}, node="n1"),
+    )
+    assert {job.account for job in jobs.values()} == {""}
+
+
+def test_workers_in_one_row_count_what_they_gain_and_not_what_they_are(cluster: Cluster) -> None:
+    parent = {"pid": 100, "started": 10.0, "scheduler": "slurm", "job": "7", "command": "mpirun", "merged": None}
+    workers = {**parent, "pid": 200, "parent": 100, "command": "worker", "merged": 3, "cpu_user": 400.0}
+    first = cluster.processes(100, parent, workers)
+    second = cluster.processes(110, parent, {**workers, "cpu_user": 436.0})
+    # One of them ended: the sum fell, and nothing was won by it.
+    third = cluster.processes(120, parent, {**workers, "merged": 2, "cpu_user": 350.0})
+    job = counted(cluster, first, second, third)["7"]
+    assert job.commands["worker"] == pytest.approx(36.0)
+    assert job.processes_peak == 5

@@ -138,3 +138,14 @@ class StoreContract:
         first, second = store.nodes(BOOT + 120)
         assert (first.name, first.seen, first.load, first.troubles) == ("n1", BOOT + 110, 0.5, 1)
         assert (second.name, second.troubles, second.cpus) == ("n2", 0, None)
+
+    def test_job_is_found_by_the_number_people_know_and_by_its_account(self, opened: Open) -> None:
+        store = opened()
+        told = {"scheduler": ["slurm"], "job": ["s0123456789ABC"], "source": ["prolog"], "number": ["4711"]}
+        line = _line("allocation", BOOT + 99, told | {"account": ["Physics"], "name": ["melt"]}, "n1")
+        process = process_line(BOOT + 100, scheduler="slurm", job="s0123456789ABC")
+        store.append([line, process, process_line(BOOT + 100, node="n2")]).result(10)
+        store.digest()
+        for query in (JobQuery(id="4711"), JobQuery(id="s0123456789ABC"), JobQuery(text="physics")):
+            (job,) = store.jobs(query, BOOT + 100)
+            assert (job["id"], job["number"], job["account"]) == ("s0123456789ABC", "4711", "Physics")

@@ -1,7 +1,9 @@
 """The embedded store keeps the contract, and survives being cut off anywhere."""
 
+import json
 import os
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from jobsight.analyse.job import LABELS
 from jobsight.analyse.keeper import open_store
 from jobsight.store.embedded import Embedded
 from jobsight.store.hot import Hot
@@ -182,3 +185,27 @@ def test_derived_rows_the_tables_refuse_do_not_hold_up_the_log(
     store.append([load_line(BOOT + 200)]).result(10)
     assert store.digest() == 1
     assert len(list((tmp_path / "store" / "log").glob("*.failed"))) == 1
+
+
+def test_jobs_of_the_first_layout_are_kept_and_can_be_searched(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    store.append([process_line(BOOT + 100)]).result(10)
+    store.digest()
+    store.close()
+    with sqlite3.connect(tmp_path / "small.sqlite") as old:
+        # As layout 1 was: without what was added since.
+        old.executescript(
+            "DROP INDEX job_number; ALTER TABLE job DROP COLUMN number; ALTER TABLE job DROP COLUMN words"
+        )
+        (document,) = old.execute("SELECT document FROM job").fetchone()
+        kept = {name: value for name, value in json.loads(document).items() if name not in LABELS}
+        old.execute("UPDATE job SET document = ?", [json.dumps(kept)])
+        old.execute("PRAGMA user_version = 1")
+    old.close()
+    again = open_store(str(tmp_path))
+    assert [job["id"] for job in again.jobs(JobQuery(id="100"), BOOT + 100)] == ["100"]
+    again.append([process_line(BOOT + 110)]).result(10)
+    again.digest()
+    (job,) = again.jobs(JobQuery(text="alice"), BOOT + 110)
+    assert job["parts"][0]["cpu_time"] == 60
+    again.close()

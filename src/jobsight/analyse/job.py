@@ -10,6 +10,8 @@ from jobsight.analyse.usage import Usage
 # Schedulers whose ids count on one node only; others name a job for the whole cluster.
 LOCAL = frozenset({"session", "systemd", "docker", "podman", "containerd", "htcondor"})
 COMMANDS = 20
+# What a job is told by an allocation, and the columns that tell it.
+LABELS = {"number": "number", "name": "name", "account": "account", "partition": "partition", "allocated": "nodes"}
 
 
 class Part(Struct):
@@ -71,6 +73,13 @@ class Job(Struct):
     every: float
     guessed: bool = False
     """Whether `started` is a guess: a control group does not tell its age, processes do."""
+    number: str = ""
+    """What people know it by, where the node names it otherwise: Slurm's SLUIDs stand for numbers."""
+    name: str = ""
+    account: str = ""
+    partition: str = ""
+    allocated: str = ""
+    """Its nodes as the scheduler writes them, those not heard of included."""
     commands: dict[str, float] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
 
@@ -86,6 +95,14 @@ class Job(Struct):
         """Whose job it is: root's helpers run in everybody's, so anybody else comes before root."""
         if self.owner in ("", "root"):
             self.owner = next((owner for owner in owners if owner != "root"), self.owner or "root")
+
+    def describe(self, labels: dict[str, Any]) -> None:
+        """Take what an allocation says of it. What it does not say stays as it was."""
+        for mine, theirs in LABELS.items():
+            if value := labels.get(theirs):
+                setattr(self, mine, value)
+        if labels.get("owner"):
+            self.add_owners([labels["owner"]])
 
     def add_command(self, command: str, cpu: float) -> None:
         """Which commands used how much; the smallest are forgotten when there are too many."""

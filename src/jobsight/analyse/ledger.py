@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from jobsight.analyse.growth import Ident, Total, gains
 from jobsight.analyse.job import Job
 from jobsight.analyse.register import DEFAULT_EVERY, Known, Register
-from jobsight.analyse.sample import Name, groups, idents, rows_by_job, totals
+from jobsight.analyse.sample import Name, groups, idents, labels, rows_by_job, totals
 from jobsight.analyse.usage import Interval, Machine, Usage, of_group, of_processes
 from jobsight.ingest.accept import Accepted
 from jobsight.store.protocol import FRESH
@@ -60,6 +60,8 @@ class Ledger:
         # By cluster, node and collector, then by boot: two machines of one name must not look like endless reboots.
         self._last: dict[tuple[str, str, str], dict[str, Last]] = defaultdict(dict)
         self._machines: dict[tuple[str, str], Machine] = defaultdict(Machine)
+        # What each node's last allocation message says of its jobs, which may not be known yet: it comes first.
+        self._labels: dict[tuple[str, str], dict[Name, dict[str, Any]]] = {}
         self._usage: list[Stamped] = []
         self._touched: dict[str, Job] = {}
 
@@ -67,6 +69,8 @@ class Ledger:
         """Count one message that went well."""
         if sample.collector == "hardware":
             self._take_machine(sample)
+        if sample.collector == "allocation":
+            self._labels[sample.cluster, sample.node] = labels(sample)
         if sample.collector not in ("process", "cgroup"):
             return
         boots = self._last[sample.cluster, sample.node, sample.collector]
@@ -130,6 +134,7 @@ class Ledger:
                 job = self._register.job(sample, name, began, exact=True)
             if not dead:
                 jobs[name] = job.key
+            self._describe(sample, name, job)
             job.add_owners(sample.columns["owner"][row] for row in rows)
             for row, ident in zip(rows, members, strict=True):
                 job.add_command(sample.columns["command"][row], gained[ident].cpu)
@@ -147,12 +152,17 @@ class Ledger:
             job = self._register.by_key(last.jobs.get(name))
             job = job or self._register.job(sample, name, sample.time, exact=False)
             jobs[name] = job.key
+            self._describe(sample, name, job)
             interval = _interval(sample, last, job, known=name in last.jobs)
             machine = self._machines[sample.cluster, sample.node]
             self._enter(sample, last, job, of_group(job.key, interval, last.groups.get(name, {}), group, machine))
             job.part(sample.node, "cgroup").group_peak = group["memory_peak"]
         self._end(last, sample, kept=set(jobs.values()))
         last.groups, last.jobs = now, jobs
+
+    def _describe(self, sample: Accepted, name: Name, job: Job) -> None:
+        if found := self._labels.get((sample.cluster, sample.node), {}).get(name):
+            job.describe(found)
 
     def _enter(self, sample: Accepted, last: Last, job: Job, usage: Usage) -> None:
         job.part(sample.node, usage.source).add(sample.time, usage)

@@ -29,6 +29,12 @@ def rows_by_job(sample: Accepted) -> dict[Name, list[int]]:
     return rows
 
 
+def labels(sample: Accepted) -> dict[Name, dict[str, Any]]:
+    """What an allocation message says of each job."""
+    rows = (dict(zip(sample.columns, values, strict=True)) for values in zip(*sample.columns.values(), strict=True))
+    return {(row["scheduler"], row["job"]): row for row in rows}
+
+
 def column(sample: Accepted, name: str) -> list[Any]:
     """A column, all missing where the sender did not know it yet."""
     return sample.columns.get(name) or [None] * sample.count

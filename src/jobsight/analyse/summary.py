@@ -16,6 +16,12 @@ class Summary(Struct):
     scheduler: str
     cluster: str
     owner: str
+    number: str
+    """The scheduler's number, where `id` is not it; else empty."""
+    name: str
+    account: str
+    partition: str
+    allocated: str
     command: str
     nodes: list[str]
     state: str
@@ -62,6 +68,11 @@ def summary(document: dict[str, Any], now: float) -> Summary:
         scheduler=job.scheduler,
         cluster=job.cluster,
         owner=job.owner,
+        number=job.number if job.number != job.id else "",
+        name=job.name,
+        account=job.account,
+        partition=job.partition,
+        allocated=job.allocated,
         command=job.command,
         nodes=job.nodes,
         state=state(job, now),

@@ -104,9 +104,11 @@ def _head(job: dict[str, Any]) -> str:
     from jobsight.show.terminal import coloured, safe
 
     nodes = job["nodes"][0] if len(job["nodes"]) == 1 else f"{len(job['nodes'])} nodes"
-    title = coloured(safe(f"{job['id']} {job['command']}"), "strong")
+    number = f" ({job['number']})" if job["number"] else ""
+    title = coloured(safe(f"{job['id']}{number} {job['name'] or job['command']}"), "strong")
     facts = [
         safe(job["owner"]),
+        *filter(None, [safe(job["account"])]),
         safe(nodes),
         safe(job["scheduler"]),
         f"{job['state']} after {duration(job['elapsed'])}",

@@ -12,13 +12,20 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (
   key TEXT PRIMARY KEY, cluster TEXT NOT NULL, scheduler TEXT NOT NULL, id TEXT NOT NULL, scope TEXT NOT NULL,
   owner TEXT NOT NULL, command TEXT NOT NULL, nodes TEXT NOT NULL, started REAL NOT NULL, seen REAL NOT NULL,
-  every REAL NOT NULL, alive INTEGER NOT NULL, document TEXT NOT NULL);
+  every REAL NOT NULL, alive INTEGER NOT NULL, document TEXT NOT NULL, number TEXT NOT NULL DEFAULT '',
+  words TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS job_name ON job (cluster, scheduler, id, scope, seen);
+CREATE INDEX IF NOT EXISTS job_number ON job (number, seen);
 CREATE INDEX IF NOT EXISTS job_seen ON job (seen);
 CREATE INDEX IF NOT EXISTS job_owner ON job (owner, seen);
 CREATE TABLE IF NOT EXISTS counted (segment INTEGER NOT NULL, derived BLOB NOT NULL);
 """
-LAYOUT = 1
+LAYOUT = 2
+# From the layout of that number to the next. Columns are only ever added.
+MIGRATIONS = {
+    1: """ALTER TABLE job ADD COLUMN number TEXT NOT NULL DEFAULT '';
+          ALTER TABLE job ADD COLUMN words TEXT NOT NULL DEFAULT '';"""
+}
 # The same as `fresh` says, in SQL. Every one takes the present time.
 STATES = {
     "running": f"alive AND seen + {FRESH} * every + {SLACK} >= ?",
@@ -38,6 +45,8 @@ class Small:
         (number,) = self._connection.execute("PRAGMA user_version").fetchone()
         if number > LAYOUT:
             raise StoreError(f"{path} was written by a newer jobsight (layout {number}, this one knows {LAYOUT})")
+        for layout in range(number, LAYOUT) if number else ():
+            self._connection.executescript(MIGRATIONS[layout])
         self._connection.executescript(SCHEMA)
         self._connection.execute(f"PRAGMA user_version = {LAYOUT}")
         self._connection.commit()
@@ -53,7 +62,7 @@ class Small:
         rows = [_row(job) for job in jobs]
         with self._lock, self._connection:
             self._connection.executemany(
-                "INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
+                "INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
             )
             self._connection.execute("DELETE FROM counted")
             self._connection.execute("INSERT INTO counted VALUES (?, ?)", [segment, derived])
@@ -75,11 +84,11 @@ class Small:
             ("seen >= ?", query.since),
             ("started <= ?", query.until),
             ("owner = ?", query.owner),
-            ("id = ?", query.id),
+            ("(id = ? OR number = ?)", query.id),
             ("command = ?", query.command),
             ("scheduler = ?", query.scheduler),
             ("instr(nodes, ?)", None if query.node is None else f" {query.node} "),
-            ("instr(lower(id || ' ' || owner || ' ' || command || nodes), lower(?))", query.text),
+            ("instr(lower(id || ' ' || owner || ' ' || command || nodes || words), lower(?))", query.text),
         ]
         wanted = [(test, value) for test, value in tests if value is not None]
         clauses = [test for test, _ in wanted]
@@ -89,7 +98,7 @@ class Small:
         where = ("WHERE " + " AND ".join(clauses)) if clauses else ""
         return self._documents(
             f"{where} ORDER BY alive DESC, seen DESC, started DESC LIMIT ?",
-            [*(value for _, value in wanted), query.limit],
+            [*(value for test, value in wanted for _ in range(test.count("?") or 1)), query.limit],
         )
 
     def close(self) -> None:
@@ -108,5 +117,6 @@ def _row(job: dict[str, Any]) -> tuple[Any, ...]:
     return (
         job["key"], job["cluster"], job["scheduler"], job["id"], job["scope"], job["owner"],
         max(commands, key=lambda name: commands[name], default=""), nodes, job["started"], job["seen"], job["every"],
-        any(part["alive"] for part in job["parts"]), json.dumps(job),
+        any(part["alive"] for part in job["parts"]), json.dumps(job), job["number"],
+        f" {job['number']} {job['name']} {job['account']} ",
     )  # fmt: skip
