@@ -56,11 +56,13 @@ def test_no_unit_has_a_capability_unless_one_is_asked_for(unit: Path) -> None:
 
 
 @pytest.mark.parametrize("drop_in", CAPABILITIES, ids=lambda path: path.name)
-def test_each_drop_in_adds_one_capability(drop_in: Path) -> None:
+def test_each_drop_in_adds_capabilities_and_nothing_else(drop_in: Path) -> None:
+    settings = [line for line in drop_in.read_text().splitlines() if line and not line.startswith("#")]
+    assert settings[0] == "[Service]"
     found = re.findall(r"^(?:CapabilityBoundingSet|AmbientCapabilities)=(.*)$", drop_in.read_text(), re.MULTILINE)
-    assert len(found) == 2
+    assert len(found) == 2 == len(settings) - 1
     assert len(set(found)) == 1
-    assert re.fullmatch(r"CAP_[A-Z_]+", found[0])
+    assert re.fullmatch(r"CAP_[A-Z_]+( CAP_[A-Z_]+)*", found[0])
 
 
 def test_agent_takes_the_shipped_settings() -> None:

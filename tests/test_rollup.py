@@ -13,8 +13,8 @@ def process(pid: int, parent: int = 1, **given: Any) -> Process:
     values: dict[str, Any] = {
         "pid": pid, "started": float(pid), "parent": parent, "session": 5, "process_group": 5, "scheduler": "slurm",
         "job": "8", "owner": "alice", "command": "worker", "state": "S", "threads": 1, "cpu_user": 1.0,
-        "cpu_system": 0.5, "cpu_children": 0.0, "memory_anon": 4096, "memory_shared": 0, "memory_data": 0, "memory_virtual": 8192,
-        "read": 1, "written": 2,
+        "cpu_system": 0.5, "cpu_children": 0.0, "memory_anon": 4096, "memory_shared": 0, "memory_data": 0,
+        "memory_virtual": 8192, "read": 1, "written": 2,
     }  # fmt: skip
     return Process(**(values | given))
 

@@ -22,6 +22,7 @@ class Collector(NamedTuple):
     options: type[Any] | None
     needs: tuple[str, ...]
     every: float
+    runs: tuple[str, ...]
     function: Callable[..., Iterator[Any]]
 
     @property
@@ -33,19 +34,24 @@ class Collector(NamedTuple):
 
     def rows(self, host: Host, options: Any = None) -> list[Any]:
         """Run once. Options default to the collector's own defaults."""
+        host.allow(self.runs)
         if self.options is None:
             return list(self.function(host))
         return list(self.function(host, options if options is not None else self.options()))
 
     def present(self, host: Host) -> bool:
-        """Whether this machine has what the collector reads: one of `needs` is enough."""
-        return not self.needs or any(host.exists(path) for path in self.needs)
+        """Whether this machine has what the collector reads and runs: one of `needs`, and one of `runs`."""
+        if self.needs and not any(host.exists(path) for path in self.needs):
+            return False
+        return not self.runs or any(host.has(program) for program in self.runs)
 
 
 def collector(
-    *needs: str, every: float = 30.0
+    *needs: str, every: float = 30.0, runs: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Iterator[Any]]], Callable[..., Iterator[Any]]]:
-    """Mark the collector of a module. `needs`: paths of which one must exist, else the source is absent."""
+    """Mark the collector of a module. `needs`: paths of which one must exist, else the source is absent. `runs`:
+    programs it may run, of which one must be there; sampling runs none.
+    """
 
     def mark(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
         hints = get_type_hints(function)
@@ -57,6 +63,7 @@ def collector(
             options=next(iter(hints.values()), None),
             needs=needs,
             every=every,
+            runs=runs,
             function=function,
         )
         return function

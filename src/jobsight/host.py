@@ -1,4 +1,4 @@
-"""The only door to the machine: read, list, hold open.
+"""The only door to the machine: read, list, hold open, run.
 
 Every path is relative to a root, so a directory tree can stand for a machine: in tests, with `--root`, and inside
 a container that has the real one mounted elsewhere. Where the tree is a copy, two side files say what copies
@@ -9,7 +9,10 @@ import json
 import os
 import time
 from _thread import get_ident
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from jobsight.command import Output
 
 T = TypeVar("T")
 
@@ -28,6 +31,11 @@ class Space(NamedTuple):
     files_free: int
 
 
+def recorded_as(command: tuple[str, ...]) -> str:
+    """Where a copy has what a program printed when it was given just these words."""
+    return f"commands/{' '.join(command).replace('/', '_')[:200]}"
+
+
 class Host:
     """A machine, seen through its files."""
 
@@ -37,6 +45,7 @@ class Host:
         self._kept: dict[type[Any], Any] = {}
         self._missing: dict[int, dict[str, str]] = {}
         self._users: dict[int, str] = {}
+        self._allowed: dict[int, tuple[str, ...]] = {}
         self._held: set[int] = set()
         self._facts = {} if self.live else self._side("machine.json")
         self._page = int(self._facts.get("page") or os.sysconf("SC_PAGESIZE"))
@@ -136,6 +145,35 @@ class Host:
             except (OSError, ValueError):
                 pass
         return max(0, soft - 128)
+
+    # Programs: those a collector declares with `runs=`, and no others. A copy has what they printed, in files
+    # `commands/<the words, with _ for />` or, where the words tell a time, `commands/<program>`.
+
+    def has(self, program: str) -> bool:
+        """Whether a program is there to be run."""
+        if not self.live:
+            return any(name.split(" ", 1)[0] == program for name in self.names("commands"))
+        from jobsight.command import find
+
+        return find(program) is not None
+
+    def allow(self, programs: tuple[str, ...]) -> None:
+        """Say what may be run in this thread from now on."""
+        self._allowed[get_ident()] = programs
+
+    def run(self, command: tuple[str, ...], limit: float, **options: Any) -> "Output":
+        """Run a program, see `jobsight.command.run`; CommandError if it is not declared or does not end well."""
+        from jobsight import command as door
+
+        if command[0] not in self._allowed.get(get_ident(), ()):
+            raise door.CommandError(f"{command[0]} is not among what this collector says it runs")
+        if self.live:
+            return door.run(command, limit, **options)
+        for path in (recorded_as(command), f"commands/{command[0]}"):
+            text = self.glimpse(path)
+            if text is not None:
+                return door.Output(0, text, "")
+        raise door.CommandError(f"{command[0]} is not there: the copy has no commands/{command[0]}")
 
     # People and the machine itself.
 

@@ -15,9 +15,10 @@ from typing import Any
 from jobsight.agent.run import run
 from jobsight.clock import SystemClock
 from jobsight.collector import Collector
+from jobsight.command import Output
 from jobsight.files import make_directory, replace
 from jobsight.formats.joblabels import named
-from jobsight.host import Host, Space
+from jobsight.host import Host, Space, recorded_as
 from jobsight.schema.message import Message, Origin
 from jobsight.schema.record import columns
 
@@ -109,6 +110,13 @@ class Recording(Host):
 
     def peek(self, held: int, size: int = 1024) -> bytes:
         return self._found(self._paths[held], super().peek(held, size))
+
+    def run(self, command: tuple[str, ...], limit: float, **options: Any) -> Output:
+        output = super().run(command, limit, **options)
+        # The first of a program stands for all whose words the copy does not know: words may tell the time.
+        known = f"commands/{command[0]}" in self.files
+        self._found(recorded_as(command) if known else f"commands/{command[0]}", output.text.encode())
+        return output
 
     def space(self, path: str) -> Space | None:
         room = super().space(path)

@@ -52,6 +52,9 @@ class Roster:
         self.seen: dict[str, Seen] = {}
         self.skipped: set[str] = set()
         self.forbidden: set[str] = set()
+        # Of this turn: whether there are processes that we are not shown, and one whose line could not be read.
+        self.hidden = False
+        self.torn = False
         self.turn = 0
         self.young = 0.0
         self._groups: dict[bytes, cgrouppath.JobGroup | None] = {}
@@ -63,6 +66,10 @@ class Roster:
         they were met, which is mostly that of their numbers: neighbours are alike, which packs a message better.
         """
         names = set(listed)
+        # There is always a process 1. A list without it is not of everybody: /proc is mounted with hidepid=2. Of a
+        # copy that says nothing: it holds what was read.
+        self.hidden = host.live and "1" not in names
+        self.torn = False
         self.turn = (self.turn + 1) % TURN
         self.young = host.uptime() - YOUTH
         if self._room < 0:

@@ -125,11 +125,16 @@ def test_every_way_to_ask_a_host_is_recorded(machine: Path) -> None:
     host.peek(held)
     host.let_go(held)
     assert host.files == {"proc/10/stat": (machine / "proc/10/stat").read_bytes()}
+    host = Recording()
+    host.allow(("echo",))
+    host.run(("echo", "one"), 10.0)
+    host.run(("echo", "a/b"), 10.0)
+    assert host.files == {"commands/echo": b"one\n", "commands/echo a_b": b"a/b\n"}
     # A new door needs a thought here: is what comes through it kept?
     doors = {name for name, _ in inspect.getmembers(Host, inspect.isfunction) if not name.startswith("_")}
     files = {"read_bytes", "piece", "read", "glimpse", "names", "exists", "hold", "peek", "let_go"}
     facts = {"uid", "user", "node", "uptime", "boot", "page", "space", "architecture"}
-    assert doors == files | facts | {"room", "close", "keep", "miss", "missed"}
+    assert doors == files | facts | {"room", "close", "keep", "miss", "missed", "has", "allow", "run"}
 
 
 def test_empty_directory_that_was_there_is_kept(tmp_path: Path) -> None:

@@ -131,7 +131,9 @@ class Ledger:
             if job is None:
                 booted = sample.time - sample.uptime
                 began = booted + min(ident.started for ident in members)
-                job = self._register.job(sample, name, began, exact=True)
+                # A session is named by its first process: one that began later leads another session.
+                leads = name[0] == "session" and any(str(ident.pid) == name[1] for ident in members)
+                job = self._register.job(sample, name, began, exact=True, first=leads)
             if not dead:
                 jobs[name] = job.key
             self._describe(sample, name, job)

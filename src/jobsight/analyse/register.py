@@ -35,15 +35,18 @@ class Register:
     def by_key(self, key: str | None) -> Job | None:
         return self._by_key.get(key) if key else None
 
-    def job(self, sample: Accepted, name: Name, began: float, *, exact: bool) -> Job:
-        """The job of a name whose oldest part began at `began`; not `exact` if that is only the latest it can be."""
+    def job(self, sample: Accepted, name: Name, began: float, *, exact: bool, first: bool = False) -> Job:
+        """The job of a name whose oldest part began at `began`; not `exact` if that is only the latest it can be.
+        `first`: that part is the one with which a job of this name begins, so an earlier job cannot have it.
+        """
         scheduler, number = name
         scope = f"{sample.node}/{sample.boot}" if scheduler in LOCAL else ""
         found = self._by_name.get((sample.cluster, name, scope)) or self._known.latest_job(
             sample.cluster, scheduler, number, scope
         )
         silence = LOCAL_SILENCE if scheduler in LOCAL else SILENCE
-        if found is None or began > found.seen + silence:
+        another = found is not None and first and not found.guessed and began > found.started + LOCAL_SILENCE
+        if found is None or another or began > found.seen + silence:
             found = self._new(sample, name, scope, began)
             found.guessed = not exact
         if exact:

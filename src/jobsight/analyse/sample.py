@@ -49,8 +49,8 @@ def totals(sample: Accepted, before: dict[Ident, Total]) -> dict[Ident, Total]:
                 read=earlier.read if total.read is None else total.read,
                 written=earlier.written if total.written is None else total.written,
             )
-    if "pid" in sample.missing:
-        # Some processes could not be read this time: they are not gone.
+    if sample.missing.get("pid") == "failed":
+        # Some processes could not be read this time: they are not gone. Those that are forbidden were never seen.
         found = before | found
     return found
 

@@ -27,7 +27,7 @@ PROCESSES = 4096
 # What the environment can add to a prolog's file.
 WANTED = ("owner", "account", "partition", "name", "nodes", "cpus")
 
-GRANT = "a prolog (deploy/slurm) tells, or CAP_SYS_PTRACE (or root), which shows other people's environments"
+GRANT = "a prolog (deploy/slurm) tells, or CAP_SYS_PTRACE with CAP_DAC_READ_SEARCH (or root)"
 
 Name = tuple[str, str]
 """Scheduler and job, as control groups have them."""

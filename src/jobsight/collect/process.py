@@ -26,7 +26,7 @@ WORKING = 1.0
 # Of a command line. Some are megabytes of file names.
 ARGUMENTS = 1024
 
-PTRACE = "CAP_SYS_PTRACE (or root) shows the I/O of other people's processes"
+PTRACE = "CAP_SYS_PTRACE with CAP_DAC_READ_SEARCH (or root) shows the I/O of other people's processes"
 HIDDEN = "/proc is mounted with hidepid: CAP_SYS_PTRACE or the group named in its `gid=` shows everybody's"
 
 
@@ -114,8 +114,8 @@ def every_one(host: Host, options: Options) -> Iterator[Process]:
             if hash(line) != seen.mark or seen.turn == turn:
                 row = update(host, roster, name, seen, line, unwanted)
         except PermissionError:
-            # There, and not for us: /proc mounted with hidepid.
-            host.miss("pid", "forbidden")
+            # There, and not for us: /proc mounted with hidepid=1.
+            roster.hidden = True
             roster.forget(host, name)
             continue
         except OSError:
@@ -126,6 +126,8 @@ def every_one(host: Host, options: Options) -> Iterator[Process]:
             continue
         if row is not None:
             yield row  # type: ignore[misc]  # rows in our roster are ours
+    if roster.hidden and not roster.torn:
+        host.miss("pid", "forbidden")
     if roster.forbidden:
         host.miss("read", "forbidden")
         host.miss("written", "forbidden")
@@ -151,8 +153,10 @@ def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwan
     try:
         stat = procstat.parse(line)
     except ParseError:
-        # One torn line must not lose the others; an empty one is a process that is just going.
+        # One torn line must not lose the others; an empty one is a process that is just going. The server must hear
+        # that it is not gone, also where others are hidden all the time.
         host.miss("pid", "failed")
+        roster.torn = True
         return None
     if stat.flags & procstat.KERNEL_THREAD:
         roster.skip(host, name, for_good=True)
