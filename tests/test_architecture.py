@@ -45,6 +45,8 @@ NODE_FILES = (
     "files.py",
     "frame.py",
     "recording.py",
+    "apart.py",
+    "lineage.py",
     "rollup.py",
     "roster.py",
 )

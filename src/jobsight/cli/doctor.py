@@ -65,7 +65,8 @@ def _wants(found: Collector, message: Message) -> list[str]:
     grants = {field.name: field.grant for field in fields_of(found.record)}
     by_remedy: dict[tuple[str, str], list[str]] = {}
     for column, reason in message.missing.items():
-        by_remedy.setdefault((reason, grants.get(column, "")), []).append(column)
+        grant = grants.get(column, "") if reason == "forbidden" else ""
+        by_remedy.setdefault((reason, grant), []).append(column)
     return [
         f"{', '.join(columns)}: {reason} for some rows{'; ' + grant if grant else ''}"
         for (reason, grant), columns in by_remedy.items()

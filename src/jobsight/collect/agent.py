@@ -21,6 +21,8 @@ class Tally:
         self.sent = 0
         self.dropped = 0
         self.waiting = 0
+        # Missing as long as nobody listens.
+        self.exits_lost: int | None = None
 
 
 @record
@@ -35,6 +37,7 @@ class Agent:
     sent: Count = counter("Messages a destination has acknowledged.")
     dropped: Count = counter("Messages given up because the spool was full or they were too old.")
     waiting: Bytes = gauge("Bytes in the spool.")
+    exits_lost: Count | None = counter("Exit records of processes and threads that were not counted.", default=None)
 
 
 @collector("proc/self/stat", every=60)
@@ -50,4 +53,5 @@ def agent(host: Host) -> Iterator[Agent]:
         sent=Count(tally.sent),
         dropped=Count(tally.dropped),
         waiting=Bytes(tally.waiting),
+        exits_lost=None if tally.exits_lost is None else Count(tally.exits_lost),
     )
