@@ -16,7 +16,7 @@ from jobsight.ship.courier import Courier
 from jobsight.ship.producer import Parcel, Producer, installed, pack
 from jobsight.ship.sink import Place, Sink
 
-# What one hand-over takes from the spool, packed: ten times that is in memory until brokers have it.
+# What one hand-over takes from the spool, packed.
 BATCH = 256 * 2**10
 # Brokers judge how large a batch may be after it is packed; the client would judge before, and refuse what they take.
 LARGEST = 64 * 2**20
@@ -100,6 +100,8 @@ def config(options: Options) -> dict[str, Any]:
         # For ever: the spool says when a message is too old.
         "message.timeout.ms": 0,
         "message.max.bytes": LARGEST,
+        # Nothing comes to go with it: see `producer`.
+        "linger.ms": 0,
         "compression.type": "gzip",
         "compression.level": 1,
         # As Java's clients do it, so that a node's messages meet whoever sends them.

@@ -1,8 +1,9 @@
 """Parcels to Kafka's brokers, each followed until a broker says that it has it.
 
-A parcel that is under way stays under way: the client library goes on trying for as long as we live, so nothing
-overtakes anything and nothing is sent twice while a broker is away. Whoever asks again about the same frames is told
-what has become of them meanwhile. Only a new life sends again what the last one had no report of.
+Of each topic one parcel is under way at a time: brokers that come back refuse some for a moment, and what was sent
+behind those would overtake them. A parcel that is under way stays under way: the client library goes on trying for as
+long as we live. Whoever asks again about the same frames is told what has become of them meanwhile. Only a new life
+sends again what the last one had no report of.
 """
 
 import zlib
@@ -36,21 +37,21 @@ class Parcel(NamedTuple):
 
 
 def pack(parcel: Parcel) -> bytes:
-    """As it waits in the spool."""
-    return compress(b"%s %d\n%s%s" % (parcel.topic.encode("ascii"), len(parcel.key), parcel.key, parcel.value))
+    """As it waits in the spool: the topic can be read without unpacking."""
+    return b"%s %d\n%s%s" % (parcel.topic.encode("ascii"), len(parcel.key), parcel.key, compress(parcel.value))
 
 
 def unpack(payload: bytes) -> Parcel:
     """ValueError if it is none of ours."""
-    try:
-        head, _, rest = zlib.decompress(payload, GZIP).partition(b"\n")
-    except zlib.error as error:
-        raise ValueError(f"expected a packed parcel, got {payload[:20]!r}: {error}") from None
+    head, _, rest = payload.partition(b"\n")
     words = head.split(b" ")
     if len(words) != 2 or not words[1].isdigit():
         raise ValueError(f"expected a topic and the length of a key, got {head[:60]!r}")
-    length = int(words[1])
-    return Parcel(words[0].decode("ascii"), rest[:length], rest[length:])
+    key, value = rest[: int(words[1])], rest[int(words[1]) :]
+    try:
+        return Parcel(words[0].decode("ascii"), key, zlib.decompress(value, GZIP))
+    except zlib.error as error:
+        raise ValueError(f"expected a packed value, got {value[:20]!r}: {error}") from None
 
 
 class Client(Protocol):
@@ -79,10 +80,9 @@ class State(Enum):
 class Flight:
     """One parcel under way."""
 
-    __slots__ = ("alone", "reason", "state")
+    __slots__ = ("reason", "state")
 
-    def __init__(self, *, alone: bool) -> None:
-        self.alone = alone
+    def __init__(self) -> None:
         self.state = State.AIR
         self.reason = ""
 
@@ -90,9 +90,13 @@ class Flight:
         """What the client library calls when it knows."""
         if error is None:
             self.state = State.LANDED
-            return
-        self.state = State.REFUSED if error.code() in NEVER else State.FAILED
-        self.reason = error.str()
+        elif error.code() in NEVER:
+            self.refuse(error.str())
+        else:
+            self.state, self.reason = State.FAILED, error.str()
+
+    def refuse(self, reason: str) -> None:
+        self.state, self.reason = State.REFUSED, reason
 
 
 Mark = tuple[int, int]
@@ -101,6 +105,14 @@ Mark = tuple[int, int]
 def mark(frame: Frame) -> Mark:
     """Where the spool stands after a frame: what tells it from all others, in their order."""
     return frame.segment, frame.end
+
+
+def by_topic(frames: list[Frame]) -> list[list[Frame]]:
+    """Each topic's frames, the oldest last."""
+    lanes: dict[bytes, list[Frame]] = {}
+    for frame in frames:
+        lanes.setdefault(frame.payload.partition(b" ")[0], []).append(frame)
+    return [lane[::-1] for lane in lanes.values()]
 
 
 class Producer:
@@ -130,11 +142,6 @@ class Producer:
         """For a courier: how many of these are on the brokers by now."""
         self._forget_before(mark(frames[0]))
         self._fly(frames)
-        first = self._flights.get(mark(frames[0]))
-        if first and first.state is State.REFUSED and not first.alone:
-            # Brokers refuse all that came in one batch because of one.
-            del self._flights[mark(frames[0])]
-            self._fly(frames[:1])
         outcome = self._outcome(frames)
         if self._fatal:
             self.close()
@@ -162,58 +169,56 @@ class Producer:
         # What happened while nobody looked is known first: brokers that were down may be back.
         self._client.poll(0)
         self._down = False
-        for frame in frames:
-            if mark(frame) not in self._flights and not self._launch(self._client, frame, alone=len(frames) == 1):
-                break
+        lanes = by_topic(frames)
         end = self._clock.steady() + self._timeout
-        while self._in_the_air(frames) and not (self._down or self._fatal or self._hurried()):
-            if self._clock.steady() > end:
-                break
+        while lanes := [lane for lane in lanes if self._advance(self._client, lane)]:
+            if self._down or self._fatal or self._hurried() or self._clock.steady() > end:
+                return
             self._client.poll(LOOK)
 
-    def _launch(self, client: Client, frame: Frame, *, alone: bool) -> bool:
-        """False if the client has no room for more just now."""
+    def _advance(self, client: Client, lane: list[Frame]) -> bool:
+        """Launch a topic's next parcel when the one before has landed; False if there is none to wait for."""
+        while lane:
+            flight = self._flights.get(mark(lane[-1])) or self._launch(client, lane[-1])
+            if flight.state is State.AIR:
+                return True
+            if flight.state is State.FAILED:
+                return False
+            lane.pop()
+        return False
+
+    def _launch(self, client: Client, frame: Frame) -> Flight:
         from confluent_kafka import KafkaException
 
-        flight = self._flights[mark(frame)] = Flight(alone=alone)
+        flight = self._flights[mark(frame)] = Flight()
         try:
             parcel = unpack(frame.payload)
             client.produce(parcel.topic, parcel.value, parcel.key, on_delivery=flight.report)
-        except BufferError:
-            del self._flights[mark(frame)]
-            return False
+        except BufferError as error:
+            flight.state, flight.reason = State.FAILED, str(error)
         except ValueError as error:
-            flight.alone, flight.state, flight.reason = True, State.REFUSED, str(error)
+            flight.refuse(str(error))
         except KafkaException as error:
-            # The client's own word is about this one alone.
-            flight.alone = True
             flight.report(error.args[0])
             self._fatal = self._fatal or error.args[0].fatal()
-        return True
-
-    def _in_the_air(self, frames: list[Frame]) -> bool:
-        flights = (self._flights.get(mark(frame)) for frame in frames)
-        return any(flight.state is State.AIR for flight in flights if flight)
+        return flight
 
     def _outcome(self, frames: list[Frame]) -> Outcome:
         done, never, reason = 0, 0, ""
         for frame in frames:
             flight = self._flights.get(mark(frame))
-            if flight is None or not (
-                flight.state is State.LANDED or (flight.state is State.REFUSED and flight.alone)
-            ):
+            if flight is None or flight.state in (State.AIR, State.FAILED):
                 break
             done += 1
             if flight.state is State.REFUSED:
                 never, reason = never + 1, reason or flight.reason
+        # What failed is tried again; what landed behind it, in other topics, is not.
+        failed = [key for key, flight in self._flights.items() if flight.state is State.FAILED]
+        why = [self._flights.pop(key).reason for key in failed]
         if done:
             self._error = ""
-        # What failed is tried again; what landed behind it is not.
-        failed = [key for key, flight in self._flights.items() if flight.state is State.FAILED]
-        why = self._flights.pop(failed[0]).reason if failed else ""
-        for key in failed[1:]:
-            del self._flights[key]
-        return Outcome(done, never, reason) if done else later(why or self._error or SILENCE)
+            return Outcome(done, never, reason)
+        return later(why[0] if why else self._error or SILENCE)
 
     def _on_error(self, error: Any) -> None:
         """What the client library calls, within `poll`, when something happened to a connection."""
