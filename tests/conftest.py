@@ -9,8 +9,11 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from jobsight.schema.message import Message
 
 
 def wait_until(happens: Callable[[], object], seconds: float = 30.0, what: str = "") -> None:
@@ -96,3 +99,8 @@ def serve(start: Callable[..., Program], tmp_path: Path) -> Callable[..., tuple[
         return program, url
 
     return begin
+
+
+def said(message: Message) -> dict[str, list[Any]]:
+    """A message's columns as the server has them: those that are missing in every row are not sent."""
+    return {name: list(values) for name, values in message.rows.items() if any(value is not None for value in values)}

@@ -13,6 +13,7 @@ from jobsight.host import Host
 from jobsight.ingest.accept import Accepted, accept
 from jobsight.recording import Replay, as_json, outcome, replay
 from jobsight.schema.wire import encode
+from tests.conftest import said
 
 HERE = Path(__file__).parent
 MACHINES = sorted(path.parent for path in HERE.glob("*/*/root"))
@@ -38,7 +39,7 @@ def test_message_of_a_recorded_machine_is_accepted_and_comes_back_equal(machine:
     message = replay(catalogue.collector(machine.parent.name), Replay(str(machine / "root")))
     accepted = accept(encode(message))
     assert isinstance(accepted, Accepted), accepted
-    assert accepted.columns == {column: list(values) for column, values in message.rows.items()}
+    assert accepted.columns == said(message)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=name)

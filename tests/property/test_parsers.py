@@ -18,6 +18,7 @@ from jobsight.ingest.accept import Accepted, accept
 from jobsight.recording import replay
 from jobsight.schema.message import Message
 from jobsight.schema.wire import encode
+from tests.conftest import said
 
 RECORDED = Path(__file__).parent.parent / "collect"
 SIDE = ("machine.json", "owners.json", "etc/passwd")
@@ -134,7 +135,7 @@ def test_damaged_source_gives_rows_or_a_parse_error_and_a_message_that_is_accept
         message = replay(catalogue.collector(name), host)
         assert message.status == "ok" or (message.error or "").startswith("ParseError: "), message.error
         accepted = sent(message)
-        assert accepted.columns == {column: list(values) for column, values in message.rows.items()}
+        assert accepted.columns == said(message)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,6 +15,7 @@ from jobsight.schema.message import Message, Origin, Status
 from jobsight.schema.record import columns, fields_of
 from jobsight.schema.units import base
 from jobsight.schema.wire import compress, encode, instant
+from tests.conftest import said
 
 KEPT = Path(__file__).parent.parent / "wire"
 
@@ -55,7 +56,7 @@ def test_what_is_encoded_is_accepted_as_the_same(data: st.DataObject) -> None:
     got = accept(encode(message).rstrip(b"\n"))
     assert isinstance(got, Accepted)
     assert got.identity == ("fox", "n1", "b1", found.name, 1794733024.000001)
-    assert {name: tuple(values) for name, values in got.columns.items()} == message.rows
+    assert got.columns == said(message)
 
 
 @pytest.mark.parametrize("path", sorted(KEPT.rglob("*.jsonl")), ids=lambda path: str(path.relative_to(KEPT)))

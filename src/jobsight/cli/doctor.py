@@ -67,8 +67,9 @@ def _wants(found: Collector, message: Message) -> list[str]:
     for column, reason in message.missing.items():
         grant = grants.get(column, "") if reason == "forbidden" else ""
         by_remedy.setdefault((reason, grant), []).append(column)
+    where = " for some rows" if message.rows else ""
     return [
-        f"{', '.join(columns)}: {reason} for some rows{'; ' + grant if grant else ''}"
+        f"{', '.join(columns)}: {reason}{where}{'; ' + grant if grant else ''}"
         for (reason, grant), columns in by_remedy.items()
     ]
 

@@ -49,8 +49,13 @@ def encode(message: Message) -> bytes:
     # Column by column: the encoder makes a small text of every value before it joins them, and those of one column
     # are a few hundred kilobytes where those of all would be megabytes of an agent's memory.
     head = _json({**envelope(message), "rows": None}).removesuffix("null}")
-    columns = [_column(message.collector, name, values) for name, values in message.rows.items()]
+    columns = [_column(message.collector, name, values) for name, values in message.rows.items() if _said(values)]
     return b"".join((head.encode(), b"{", b",".join(columns), b"}}\n"))
+
+
+def _said(values: Any) -> bool:
+    """Whether a column says anything: one that is missing in every row need not be sent to be missing."""
+    return values[0] is not None or values.count(None) < len(values)
 
 
 # Each long column as it was last, and its text once it has held still: half of a process's columns do while none
