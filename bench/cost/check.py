@@ -10,9 +10,11 @@ FIELDS = ("pid", "ppid", "pgid", "sid", "uid", "nlwp", "vsz", "rss", "cputimes",
 USER_HZ = 100
 
 
-def differences(host: Host, pids: set[int]) -> list[str]:
+def differences(pids: set[int]) -> list[str]:
     """What the two disagree on, nothing if they agree. The farm must be at rest."""
+    host = Host()
     rows = {row.pid: row for row in catalogue.collector("process").rows(host)}
+    host.close()
     found = []
     seen = _ps()
     for pid in sorted(pids):

@@ -1,55 +1,69 @@
-"""The rounds: each contender takes one sample of the same processes, in turn, all on one core."""
+"""The rounds: each contender takes one sample of the same machine, in turn, all on one core."""
 
-import json
 import os
+import statistics
 import subprocess
-import sys
 from collections.abc import Callable
-from contextlib import ExitStack
-from functools import partial
+from typing import NamedTuple
 
-from bench.cost.place import Place
-from bench.cost.program import Program
+from bench.cost.farm import say
+from bench.cost.program import pinned
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 PS = ("ps", "-eo", "pid,ppid,pgid,sid,cputimes,nlwp,lstart,rss,vsz,stat,uid,comm,cgroup")
 # The first samples of a resident program meet every process for the first time.
 WARM_UP = 3
-AGENTS = ("directory", "http")
+# More than that, and somebody else has started or ended processes while we measured.
+UNSTEADY = 1.15
 
 
-def rounds(farm: Program, place: Place, cpu: int, count: int) -> dict[str, list[float]]:
-    """CPU seconds of every sample, by contender."""
-    with ExitStack() as stack:
-        takers: dict[str, Callable[[], float]] = {}
-        for sink in AGENTS:
-            agent = stack.enter_context(_sampler(cpu, "agent", place.settings(sink, 0.001, alone=True)))
-            takers[f"agent, {sink} sink"] = partial(_ask, agent)
-        takers["psutil"] = partial(_ask, stack.enter_context(_sampler(cpu, "psutil")))
-        takers["ps"] = partial(ps, cpu)
-        spent: dict[str, list[float]] = {name: [] for name in takers}
-        for number in range(WARM_UP + count):
-            farm.ask()
-            # Who comes first finds the caches coldest: everybody does in turn.
-            first = number % len(takers)
-            for name in (*list(takers)[first:], *list(takers)[:first]):
-                spent[name].append(takers[name]())
-    return {name: costs[WARM_UP:] for name, costs in spent.items()}
+class Cost(NamedTuple):
+    """CPU seconds of one sample."""
+
+    median: float
+    least: float
 
 
-def _ask(worker: Program) -> float:
-    return float(json.loads(worker.ask())["cpu"])
+class Census:
+    """How many processes there were: ratios of rounds with different numbers of them say nothing."""
+
+    def __init__(self) -> None:
+        self._counts: list[int] = []
+
+    def count(self) -> None:
+        self._counts.append(sum(name.isdecimal() for name in os.listdir("/proc")))
+
+    @property
+    def steady(self) -> bool:
+        return max(self._counts) <= min(self._counts) * UNSTEADY
+
+    def __str__(self) -> str:
+        return f"{min(self._counts)} to {max(self._counts)} processes in all"
 
 
-def ps(cpu: int) -> float:
-    """CPU seconds of one ps. Its output goes nowhere, which is the cheapest for it."""
-    process = subprocess.Popen(("taskset", "-c", str(cpu), *PS), stdout=subprocess.DEVNULL)
+def rounds(
+    takers: dict[str, Callable[[], float]], count: int, before: Callable[[], None], census: Census
+) -> dict[str, Cost]:
+    """What a sample cost, by contender. `before` is done before each round and counted for nobody."""
+    spent: dict[str, list[float]] = {name: [] for name in takers}
+    for number in range(WARM_UP + count):
+        before()
+        census.count()
+        # Who comes first finds the caches coldest: everybody does in turn.
+        first = number % len(takers)
+        for name in (*list(takers)[first:], *list(takers)[:first]):
+            spent[name].append(takers[name]())
+        if number % 5 == 4:
+            say(f"round {number + 1} of {WARM_UP + count}")
+    return {name: Cost(statistics.median(costs[WARM_UP:]), min(costs[WARM_UP:])) for name, costs in spent.items()}
+
+
+def once(cpu: int, *command: str, environment: dict[str, str] | None = None) -> float:
+    """CPU seconds of a command from start to end. Its output goes nowhere, which is the cheapest for it."""
+    process = subprocess.Popen(
+        pinned(cpu, command), stdout=subprocess.DEVNULL, env={**os.environ, **(environment or {})}
+    )
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"{' '.join(PS)}: exit code {process.returncode}")
+        raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
     return used.ru_utime + used.ru_stime
-
-
-def _sampler(cpu: int, *arguments: str) -> Program:
-    return Program(sys.executable, os.path.join(HERE, "sampler.py"), *arguments, cpus={cpu})

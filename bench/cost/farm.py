@@ -1,116 +1,87 @@
-"""A farm of processes to sample: many sleep, some work when told to.
+"""The farm: processes as on a node, in sessions of eight, in control groups as Slurm makes them."""
 
-    farm.py PROCESSES ACTIVE_PERCENT
-
-Prints `ready` and the pids. For each line on standard input every active process uses a tick of CPU time and writes
-a little; `done` is printed when all have. The end of standard input ends the farm, however its owner died.
-"""
-
-import gc
-import os
-import resource
-import signal
 import sys
 import time
-from typing import NamedTuple, NoReturn
+from contextlib import ExitStack
+from typing import NamedTuple, Self
+
+from bench.cost.groups import Groups
+from bench.cost.program import Program
 
 SESSION = 8
 USERS = 10
 FIRST_USER = 20001
-NAMES = ("python3", "lmp_mpi", "gmx_mpi", "vasp_std", "orterun", "bash", "R", "julia", "ray::worker (x)", "nf core")
-# A little more than one tick of the kernel's 100 Hz: the CPU time in the stat line moves at every poke.
-BURN = 0.012
+# The agent looks at processes younger than a minute at every sample, since a job's first process is moved to its
+# group after it started. Jobs live for hours: a farm is measured when it is that old.
+AGE = 61.0
 
 
-class Pipes(NamedTuple):
-    """What farm and processes share."""
+class Plan(NamedTuple):
+    """What lives on the node."""
 
-    life: int
-    """Nothing is ever written; it ends with the farm."""
-    keep: int
-    """The other end of life."""
-    answers: int
-    answer: int
-    scratch: int
+    jobs: int
+    """Processes of jobs."""
+    system: int = 0
+    """Processes of system users, which never work."""
+    threads: int = 1
 
-
-def main() -> None:
-    count, percent = int(sys.argv[1]), float(sys.argv[2])
-    allow_children()
-    pipes = Pipes(*os.pipe(), *os.pipe(), os.open("/tmp", os.O_TMPFILE | os.O_RDWR, 0o600))
-    gc.freeze()
-    leaders = []
-    for start in range(0, count, SESSION):
-        pid = os.fork()
-        if not pid:
-            lead(range(start, min(count, start + SESSION)), percent, pipes)
-        leaders.append(pid)
-    os.close(pipes.answer)
-    # Each process says hello with one write, which a pipe never tears.
-    with os.fdopen(pipes.answers, "r") as answers:
-        hellos = [answers.readline().split() for _ in range(count)]
-        active = [int(pid) for pid, busy in hellos if busy == "True"]
-        print("ready", *(pid for pid, _ in hellos), flush=True)
-        for _ in sys.stdin:
-            for pid in active:
-                os.kill(pid, signal.SIGUSR1)
-            for _ in active:
-                answers.readline()
-            print("done", flush=True)
-    os.close(pipes.keep)
-    for pid in leaders:
-        os.waitpid(pid, 0)
+    def __str__(self) -> str:
+        text = f"{self.jobs} job processes"
+        if self.threads > 1:
+            text += f" with {self.threads} threads each"
+        return text + (f" and {self.system} of system users" if self.system else "")
 
 
-def allow_children() -> None:
-    _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
-    resource.setrlimit(resource.RLIMIT_NPROC, (hard, hard))
+class Farm:
+    def __init__(self, program: str, plan: Plan) -> None:
+        self.plan = plan
+        self._path = program
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        say(f"farm: {self.plan}")
+        with ExitStack() as stack:
+            groups = stack.enter_context(Groups())
+            self.kind = groups.kind
+            self._program = stack.enter_context(Program(self._path))
+            for start in range(0, self.plan.system, SESSION):
+                self._session(start // SESSION * 7 % 1000, min(SESSION, self.plan.system - start), 1, [])
+            for start in range(0, self.plan.jobs, SESSION):
+                number = start // SESSION
+                uid = FIRST_USER + number % USERS
+                size = min(SESSION, self.plan.jobs - start)
+                self._session(uid, size, self.plan.threads, groups.job(number, uid))
+            self.pids = self._pids()
+            self._born = time.monotonic()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def poke(self, percent: float) -> None:
+        """So many of the jobs' processes use a tick of CPU time, touch a page and write one."""
+        self._program.ask(f"poke {percent}")
+
+    def churn(self, sessions: int) -> set[int]:
+        """So many sessions, the oldest, end and are started anew. Returns the pids that ended."""
+        self._program.ask(f"churn {sessions}")
+        before, self.pids = self.pids, self._pids()
+        return before - self.pids
+
+    def grow_old(self) -> None:
+        left = self._born + AGE - time.monotonic()
+        if left > 0:
+            say(f"farm: waiting {left:.0f} s until its processes are no longer young")
+            time.sleep(left)
+
+    def _session(self, uid: int, size: int, threads: int, paths: list[str]) -> None:
+        self._program.tell(f"session {uid} {size} {threads} {' '.join(paths)}")
+
+    def _pids(self) -> set[int]:
+        return {int(pid) for pid in self._program.ask("pids").split()[1:]}
 
 
-def lead(indexes: range, percent: float, pipes: Pipes) -> NoReturn:
-    """The first process of a session, which starts the others and waits for them."""
-    os.close(pipes.keep)
-    os.setsid()
-    members = []
-    for index in indexes[1:]:
-        pid = os.fork()
-        if not pid:
-            live(index, percent, pipes)
-            os._exit(0)
-        members.append(pid)
-    live(indexes[0], percent, pipes)
-    for pid in members:
-        os.waitpid(pid, 0)
-    os._exit(0)
-
-
-def live(index: int, percent: float, pipes: Pipes) -> None:
-    """Sleep until the farm ends; an active process works whenever it is poked."""
-    busy = int((index + 1) * percent / 100) > int(index * percent / 100)
-
-    def work(*_: object) -> None:
-        end = time.process_time() + BURN
-        while time.process_time() < end:
-            pass
-        os.pwrite(pipes.scratch, b"x" * 4096, index * 4096)
-        os.write(pipes.answer, b".\n")
-
-    dress(index)
-    if busy:
-        signal.signal(signal.SIGUSR1, work)
-    os.write(pipes.answer, f"{os.getpid()} {busy}\n".encode())
-    os.read(pipes.life, 1)
-
-
-def dress(index: int) -> None:
-    """Look like a process of a job. The name first: who has changed its user may not write there any more."""
-    with open("/proc/self/comm", "w") as name:
-        name.write(NAMES[index // 3 % len(NAMES)])
-    if os.geteuid() == 0:
-        user = FIRST_USER + index // SESSION % USERS
-        os.setgid(user)
-        os.setuid(user)
-
-
-if __name__ == "__main__":
-    main()
+def say(text: str) -> None:
+    """Progress, for those who wait."""
+    print(f"  {text}", file=sys.stderr, flush=True)

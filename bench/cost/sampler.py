@@ -1,20 +1,19 @@
 """One contender: a resident sampler that takes one sample for each line on standard input.
 
-    sampler.py agent SETTINGS.json     the agent with the process collector and the sink the settings name
-    sampler.py psutil                  psutil's process_iter
+    sampler.py agent SETTINGS     the agent, as it runs on a node
+    sampler.py cold SETTINGS      the agent, with a host that knows nothing at every sample: everything is read
+    sampler.py psutil             psutil's process_iter
 
-Answers with a line of JSON: the CPU time of this whole process since the last answer, all threads included, so that
-what a sink does in the background is counted too.
+A line may hold the number of samples to take. Answers with an empty line.
 """
 
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 
 
-def agent(file: str) -> Callable[[], None]:
+def agent(file: str, *, cold: bool) -> Callable[[], None]:
     from jobsight.agent.service import Agent, open_sinks, settle
     from jobsight.clock import SystemClock
     from jobsight.host import Host
@@ -23,8 +22,18 @@ def agent(file: str) -> Callable[[], None]:
     with open(file) as text:
         settings = from_values(json.load(text))
     host, clock = Host(), SystemClock()
+    sinks = open_sinks(settings, host, clock)
+    resident = Agent(settings, host, clock, sinks)
     settle()
-    return Agent(settings, host, clock, open_sinks(settings, host, clock)).step
+
+    def fresh() -> None:
+        empty = Host()
+        once = Agent(settings, empty, clock, sinks)
+        once.step()
+        once.close()
+        empty.close()
+
+    return fresh if cold else resident.step
 
 
 def rival() -> Callable[[], None]:
@@ -45,12 +54,12 @@ def rival() -> Callable[[], None]:
 
 
 def main() -> None:
-    sample = agent(sys.argv[2]) if sys.argv[1] == "agent" else rival()
-    spent = time.process_time()
-    for _ in sys.stdin:
-        sample()
-        before, spent = spent, time.process_time()
-        print(json.dumps({"cpu": spent - before}), flush=True)
+    sample = rival() if sys.argv[1] == "psutil" else agent(sys.argv[2], cold=sys.argv[1] == "cold")
+    # Not `for line in sys.stdin`, which would keep lines back.
+    while line := sys.stdin.readline():
+        for _ in range(int(line.strip() or 1)):
+            sample()
+        print(flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ HELD = 4096
 YOUTH = 60.0
 # One line for each of a dozen hierarchies, with paths that containers make long.
 CGROUP = 16384
+# Instead of a held file's number.
+CLOSED, ONCE = -1, -2
 # What the user map of the machine itself says: every number is itself.
 WHOLE_MACHINE = [b"0", b"0", b"4294967295"]
 
@@ -27,10 +29,16 @@ WHOLE_MACHINE = [b"0", b"0", b"4294967295"]
 class Seen:
     """One process as it was last seen."""
 
-    __slots__ = ("arguments", "container", "faults", "group", "held", "mark", "owner", "resident", "row", "turn")
+    __slots__ = (
+        "arguments", "container", "faults", "group", "held", "held_io", "held_statm", "mark", "owner", "resident",
+        "row", "turn",
+    )  # fmt: skip
 
     def __init__(self, held: int, turn: int) -> None:
+        # Files kept open, by the kernel's number for them, or `CLOSED`, or `ONCE` if it was read once.
         self.held = held
+        self.held_io = CLOSED
+        self.held_statm = CLOSED
         self.turn = turn
         self.owner = ""
         self.group: cgrouppath.JobGroup | None = None
@@ -85,15 +93,27 @@ class Roster:
 
     def meet(self, host: Host, name: str) -> Seen:
         """A process not seen before."""
-        seen = self.seen[name] = Seen(self._hold(host, name), int(name) % TURN)
+        seen = self.seen[name] = Seen(self._hold(host, f"proc/{name}/stat"), int(name) % TURN)
         return seen
+
+    def look(self, host: Host, path: str, held: int) -> tuple[bytes, int]:
+        """What a file says, and how it is held from now on: who is read a second time works, and then opening and
+        closing would be most of the cost.
+        """
+        # The last quarter of the room is for the one file of each that is read at every sample.
+        if held == ONCE and self.held < 3 * self._room // 4:
+            held = self._hold(host, path)
+        if held >= 0:
+            return host.peek(held), held
+        return host.piece(path), ONCE
 
     def forget(self, host: Host, name: str) -> None:
         seen = self.seen.pop(name, None)
         self.forbidden.discard(name)
-        if seen is not None and seen.held >= 0:
-            host.let_go(seen.held)
-            self.held -= 1
+        for held in (seen.held, seen.held_io, seen.held_statm) if seen else ():
+            if held >= 0:
+                host.let_go(held)
+                self.held -= 1
 
     def skip(self, host: Host, name: str, *, for_good: bool) -> None:
         """Nobody wants to know of it; not `for_good` if it may yet become somebody's."""
@@ -112,17 +132,17 @@ class Roster:
         group = seen.group = self._groups[text]
         seen.container = group.scheduler if group and group.scheduler in cgrouppath.CONTAINERS else None
 
-    def _hold(self, host: Host, name: str) -> int:
-        """Its `stat`, kept open; -1 if enough are."""
+    def _hold(self, host: Host, path: str) -> int:
+        """A file kept open; `CLOSED` if enough are."""
         if self.held >= self._room:
-            return -1
+            return CLOSED
         try:
-            held = host.hold(f"proc/{name}/stat")
+            held = host.hold(path)
         except OSError as error:
             if error.errno not in (EMFILE, ENFILE):
                 raise
             self._room = self.held  # others need files too: these are all we get
-            return -1
+            return CLOSED
         self.held += 1
         return held
 

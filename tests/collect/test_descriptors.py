@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -77,7 +78,25 @@ def test_generations_of_processes_leave_no_file_open() -> None:
             assert sampled(host, pids) == pids
     COLLECTOR.rows(host)
     assert not held_for(met)
-    assert known.held == sum(seen.held >= 0 for seen in known.seen.values())
+    files = (held for seen in known.seen.values() for held in (seen.held, seen.held_io, seen.held_statm))
+    assert known.held == sum(held >= 0 for held in files)
+    host.close()
+
+
+def test_who_works_is_kept_open_and_let_go_when_gone() -> None:
+    host = Host()
+    spin = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+    with subprocess.Popen(spin) as child:
+        # More than a tick of CPU time between samples.
+        for _ in range(3):
+            time.sleep(0.1)
+            (row,) = [row for row in COLLECTOR.rows(host) if row.pid == child.pid]
+        assert row.read is not None
+        seen = host.keep(roster.Roster).seen[str(child.pid)]
+        assert min(seen.held, seen.held_io) >= 0
+        child.kill()
+    assert not sampled(host, {child.pid})
+    assert not held_for({child.pid})
     host.close()
 
 

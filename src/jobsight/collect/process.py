@@ -165,6 +165,10 @@ def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwan
     due = seen.turn == roster.turn
     young = stat.started > roster.young
     same = before is not None and before.started == stat.started
+    if before is not None and not same:
+        # Another process under an old number: what was held of the first must not be asked about the second.
+        roster.forget(host, name)
+        seen = roster.meet(host, name)
     if due or young or not same:
         # Of the directory, not of a file in it: files of a program that changed its user belong to root.
         uid = host.uid(f"proc/{name}")
@@ -197,9 +201,9 @@ def row_of(
 ) -> Process:
     """`before`: the row since which its memory has not moved."""
     anon, shared, data = (
-        (before.memory_anon, before.memory_shared, before.memory_data) if before else memory(host, name)
+        (before.memory_anon, before.memory_shared, before.memory_data) if before else memory(host, roster, name, seen)
     )
-    read, written = traffic(host, roster, name, due=due)
+    read, written = traffic(host, roster, name, seen, due=due)
     group = seen.group
     return Process(
         pid=stat.pid,
@@ -237,10 +241,11 @@ def arguments(host: Host, name: str) -> str | None:
     return words.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "backslashreplace")[:ARGUMENTS] or None
 
 
-def memory(host: Host, name: str) -> tuple[Bytes | None, Bytes | None, Bytes | None]:
+def memory(host: Host, roster: Roster, name: str, seen: Seen) -> tuple[Bytes | None, Bytes | None, Bytes | None]:
     """Own and shared resident memory and data, from `size resident shared text lib data dt` in pages."""
     try:
-        words = host.piece(f"proc/{name}/statm").split()
+        text, seen.held_statm = roster.look(host, f"proc/{name}/statm", seen.held_statm)
+        words = text.split()
         resident, shared, data = int(words[1]), int(words[2]), int(words[5])
     except (OSError, ValueError, IndexError):
         return None, None, None
@@ -250,13 +255,14 @@ def memory(host: Host, name: str) -> tuple[Bytes | None, Bytes | None, Bytes | N
     return Bytes((resident - shared) * page), Bytes(shared * page), Bytes(data * page)
 
 
-def traffic(host: Host, roster: Roster, name: str, *, due: bool) -> tuple[Bytes | None, Bytes | None]:
+def traffic(host: Host, roster: Roster, name: str, seen: Seen, *, due: bool) -> tuple[Bytes | None, Bytes | None]:
     """Bytes read from and written to storage, from lines `read_bytes: 4096` and, further down, `write_bytes: 0`."""
     if name in roster.forbidden and not due:
         return None, None
     roster.forbidden.discard(name)
     try:
-        words = host.piece(f"proc/{name}/io").split()
+        text, seen.held_io = roster.look(host, f"proc/{name}/io", seen.held_io)
+        words = text.split()
         at = words.index(b"read_bytes:")
         read, written = int(words[at + 1]), int(words[words.index(b"write_bytes:", at) + 1])
         if 0 <= read < MOST and 0 <= written < MOST:
