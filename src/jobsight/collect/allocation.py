@@ -13,15 +13,17 @@ from typing import NamedTuple
 from jobsight.collect.cgroup import groups, tree
 from jobsight.collector import ParseError, collector
 from jobsight.formats import joblabels
-from jobsight.formats.cgrouppath import JobGroup
+from jobsight.formats.cgrouppath import job_of_process
 from jobsight.formats.joblabels import Labels
 from jobsight.host import Host
+from jobsight.roster import CGROUP, Roster
 from jobsight.schema.record import gauge, label, record
 from jobsight.schema.units import Count
 
 # More than an environment usually has; what does not fit is as if it were not there.
 ENVIRON = 262144
-# So many processes of a job are asked in one run, and so many bytes of a group's list of processes are read.
+# So many processes of a job are looked at and so many asked in one run; of a group's list so many bytes are read.
+CANDIDATES = 64
 WITNESSES = 8
 PROCESSES = 4096
 # What the environment can add to a prolog's file.
@@ -61,6 +63,14 @@ class Options(NamedTuple):
     path: str = "/run/jobsight/jobs"
 
 
+class Witness(NamedTuple):
+    """A process that may tell of its job."""
+
+    pid: str
+    uid: int
+    step: str
+
+
 class Learned(NamedTuple):
     """What a process's environment said of its job."""
 
@@ -92,14 +102,14 @@ class Known:
 @collector("proc/self/stat")
 def allocation(host: Host, options: Options) -> Iterator[Allocation]:
     known = host.keep(Known)
-    mounts, jobs = running(host)
+    jobs = running(host)
     said = {job_of(scheduler, labels, jobs): labels for scheduler, labels in prologs(host, options.path)}
     known.keep_only(jobs)
     for job in sorted(said.keys() | jobs.keys()):
         given = said.get(job, Labels())
         wanted = [field for field in WANTED if getattr(given, field) is None] if job in said else ["job"]
         if wanted and job in jobs and known.due(job):
-            ask(host, mounts, jobs[job], known)
+            ask(host, job, jobs[job], known)
         learned = known.learned.get(job) if wanted else None
         for column in learned.refused if learned else ():
             host.miss(column, "failed")
@@ -109,14 +119,32 @@ def allocation(host: Host, options: Options) -> Iterator[Allocation]:
             yield row_of(job, given, learned.labels if learned else Labels())
 
 
-def running(host: Host) -> tuple[list[str], dict[Name, list[JobGroup]]]:
-    """Where control groups are mounted, and those of each job of a batch system: the job's own, its steps, tasks."""
+def running(host: Host) -> dict[Name, list[str]]:
+    """Jobs of batch systems, each with some of its processes. The process collector knows them by now; where it has
+    not run yet, the control groups do.
+    """
+    roster = host.keep(Roster)
+    if not roster.seen:
+        return grouped(host)
+    jobs: dict[Name, list[str]] = {}
+    # A list made in one go: a sample that runs late, in another thread, cannot get between.
+    for pid, seen in list(roster.seen.items()):
+        if seen.group and seen.group.scheduler in joblabels.VARIABLES:
+            jobs.setdefault((seen.group.scheduler, seen.group.job), []).append(pid)
+    return jobs
+
+
+def grouped(host: Host) -> dict[Name, list[str]]:
+    """The same from the tree of control groups: the job's own, its steps and their tasks."""
     found = tree(host)
-    jobs: dict[Name, list[JobGroup]] = {}
+    mounts = sorted({*found.legacy.values(), *filter(None, [found.unified])})
+    jobs: dict[Name, list[str]] = {}
     for group in groups(host, found):
         if group.scheduler in joblabels.VARIABLES:
-            jobs.setdefault((group.scheduler, group.job), []).append(group)
-    return sorted({*found.legacy.values(), *filter(None, [found.unified])}), jobs
+            pids = jobs.setdefault((group.scheduler, group.job), [])
+            for mount in mounts:
+                pids += processes(host, f"{mount}/{group.path}/cgroup.procs")
+    return jobs
 
 
 def prologs(host: Host, path: str) -> Iterator[tuple[str, Labels]]:
@@ -142,52 +170,47 @@ def prologs(host: Host, path: str) -> Iterator[tuple[str, Labels]]:
             yield scheduler, labels
 
 
-def job_of(scheduler: str, labels: Labels, jobs: dict[Name, list[JobGroup]]) -> Name:
+def job_of(scheduler: str, labels: Labels, jobs: Collection[Name]) -> Name:
     """The name its control group has, where there is one. Slurm has had SLUIDs for longer than it names groups so."""
     number = labels.number or ""
     return (scheduler, number) if (scheduler, number) in jobs else (scheduler, labels.sluid or number)
 
 
-def ask(host: Host, mounts: list[str], parts: list[JobGroup], known: Known) -> None:
+def ask(host: Host, job: Name, pids: list[str], known: Known) -> None:
     """Learn what a process of the job has in its environment, or that it is not for us to read."""
-    scheduler, job = name = parts[0].scheduler, parts[0].job
-    known.forbidden.discard(name)
-    try:
-        for pid, uid, step in witnesses(host, mounts, parts):
-            try:
-                environ = host.piece(f"proc/{pid}/environ", ENVIRON)
-            except PermissionError:
-                known.forbidden.add(name)
-                continue
-            except OSError:
-                continue
-            labels, refused = joblabels.of_environ(scheduler, environ, batch=step in ("", "batch"))
-            if job in (labels.number, labels.sluid):
-                known.learned[name] = Learned(labels._replace(owner=host.user(uid)), refused)
-                known.forbidden.discard(name)
-                return
-    except PermissionError:
-        known.forbidden.add(name)
+    known.forbidden.discard(job)
+    for witness in witnesses(host, job, pids):
+        try:
+            environ = host.piece(f"proc/{witness.pid}/environ", ENVIRON)
+        except PermissionError:
+            known.forbidden.add(job)
+            continue
+        except OSError:
+            continue
+        labels, refused = joblabels.of_environ(job[0], environ, batch=witness.step in ("", "batch"))
+        if job[1] in (labels.number, labels.sluid):
+            known.learned[job] = Learned(labels._replace(owner=host.user(witness.uid)), refused)
+            known.forbidden.discard(job)
+            return
 
 
-def witnesses(host: Host, mounts: list[str], parts: list[JobGroup]) -> list[tuple[str, int, str]]:
-    """Some processes of a job, with their users and steps: those of the script first, of root last. Root's are the
-    scheduler's own, unless the job is root's; where the group names its user only that user's count.
+def witnesses(host: Host, job: Name, pids: list[str]) -> list[Witness]:
+    """Those of the processes that are still the job's, the script's first, root's last. Root's are the scheduler's
+    own, unless the job is root's; where the group names its user only that user's count.
     """
-    found: dict[str, tuple[str, int, str]] = {}
-    for part in sorted(parts, key=_rank):
-        owner = re.search(r"/uid_([0-9]{1,10})/", part.path)
-        for mount in mounts:
-            for pid in processes(host, f"{mount}/{part.path}/cgroup.procs"):
-                try:
-                    uid = host.uid(f"proc/{pid}")
-                except OSError:
-                    continue
-                if owner is None or uid == int(owner[1]):
-                    found.setdefault(pid, (pid, uid, part.step))
-            if len(found) >= WITNESSES:
-                break
-    return sorted(found.values(), key=lambda witness: witness[1] == 0)[:WITNESSES]
+    found = []
+    for pid in sorted(dict.fromkeys(pids), key=int)[:CANDIDATES]:
+        try:
+            text = host.piece(f"proc/{pid}/cgroup", CGROUP).decode("utf-8", "backslashreplace")
+            uid = host.uid(f"proc/{pid}")
+        except OSError:
+            continue
+        group = job_of_process(text)
+        owner = re.search(r"/uid_([0-9]{1,10})/", text)
+        if group and (group.scheduler, group.job) == job and (owner is None or uid == int(owner[1])):
+            step = re.search(r"/step_([^/\n]+)", text)
+            found.append(Witness(pid, uid, step[1] if step else ""))
+    return sorted(found, key=lambda one: (one.uid == 0, one.step != "batch", one.step == "extern"))[:WITNESSES]
 
 
 def processes(host: Host, path: str) -> list[str]:
@@ -195,7 +218,8 @@ def processes(host: Host, path: str) -> list[str]:
     try:
         text = host.piece(path, PROCESSES)
     except PermissionError:
-        raise
+        host.miss("job", "forbidden")
+        return []
     except OSError:
         return []
     pids = text[: text.rfind(b"\n") + 1].decode("ascii", "replace").split()
@@ -222,8 +246,3 @@ def row_of(job: Name, given: Labels, learned: Labels) -> Allocation:
         cpus=None if cpus is None else Count(cpus),
         restarts=None if labels.restarts is None else Count(int(labels.restarts)),
     )
-
-
-def _rank(part: JobGroup) -> tuple[bool, bool, bool, str]:
-    """The script's step first; what Slurm keeps for others last."""
-    return part.step != "batch", part.step == "extern", not part.step, part.path

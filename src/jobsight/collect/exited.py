@@ -27,10 +27,10 @@ NET_ADMIN = "CAP_NET_ADMIN shows processes that live too short to be sampled"
 NONE_HERE = (ENOENT, EINVAL, EAFNOSUPPORT, EPROTONOSUPPORT)
 
 # Commands that come when there are more rows are counted as one.
-ROWS = 2048
+ROWS = 1024
 REST = "…"
 # Seconds; a row that held still for so long has been sent often enough.
-IDLE = 3600.0
+IDLE = 600.0
 # The kernel's own threads are its children.
 KERNEL = 2
 
