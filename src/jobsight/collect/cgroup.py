@@ -15,6 +15,14 @@ from jobsight.schema.units import Bytes, Count, Seconds
 
 ROOT = "sys/fs/cgroup"
 USER_HZ = 100
+# Larger than any file of a group.
+PIECE = 16384
+# What is read of files that have many lines.
+NAMES = frozenset({
+    "usage_usec", "user_usec", "system_usec", "throttled_usec", "anon", "file", "shmem", "max", "oom_kill",
+    "user", "system", "throttled_time", "total_rss", "rss", "total_cache", "cache", "total_shmem", "total_swap",
+    "swap",
+})  # fmt: skip
 # v1 writes "no limit" as the largest multiple of the page size below 2**63.
 NO_LIMIT = 2**62
 
@@ -66,9 +74,9 @@ class Tree(NamedTuple):
 @collector(f"{ROOT}/cgroup.controllers", f"{ROOT}/memory", f"{ROOT}/cpuacct", f"{ROOT}/cpu,cpuacct")
 def cgroup(host: Host) -> Iterator[Cgroup]:
     found = tree(host)
-    for group in groups(host, found):
-        row = legacy(host, found.legacy, group)
-        if found.unified and host.exists(f"{found.unified}/{group.path}/cpu.stat"):
+    for group, mounts in places(host, found).items():
+        row = legacy(host, {name: mount for name, mount in found.legacy.items() if mount in mounts}, group)
+        if found.unified in mounts:
             row = filled(unified(host, f"{found.unified}/{group.path}", group), row)
         if row is not None:
             yield row
@@ -89,7 +97,12 @@ def tree(host: Host) -> Tree:
 
 def groups(host: Host, found: Tree) -> list[cgrouppath.JobGroup]:
     """Job groups of all hierarchies, each once."""
-    merged: dict[str, cgrouppath.JobGroup] = {}
+    return list(places(host, found))
+
+
+def places(host: Host, found: Tree) -> dict[cgrouppath.JobGroup, set[str]]:
+    """Job groups, and the mounts they are below: a scheduler uses some controllers, not all."""
+    merged: dict[cgrouppath.JobGroup, set[str]] = {}
     for mount in sorted({*found.legacy.values(), *filter(None, [found.unified])}):
 
         def names(path: str, mount: str = mount) -> list[str]:
@@ -97,8 +110,8 @@ def groups(host: Host, found: Tree) -> list[cgrouppath.JobGroup]:
 
         for job in cgrouppath.groups(names):
             for group in (job, *cgrouppath.parts(job, names)):
-                merged.setdefault(group.path, group)
-    return list(merged.values())
+                merged.setdefault(group, set()).add(mount)
+    return merged
 
 
 def filled(row: Cgroup | None, other: Cgroup | None) -> Cgroup | None:
@@ -117,9 +130,9 @@ def unified(host: Host, path: str, group: cgrouppath.JobGroup) -> Cgroup | None:
         return None
     memory = _numbers(host, f"{path}/memory.stat")
     events = _numbers(host, f"{path}/memory.events")
-    storage = blockio.io_stat(host.glimpse(f"{path}/io.stat", "path"))
+    storage = blockio.io_stat(_text(host, f"{path}/io.stat"))
     waited = {
-        resource: pressure.totals(host.glimpse(f"{path}/{resource}.pressure", "path") or "")
+        resource: pressure.totals(_text(host, f"{path}/{resource}.pressure") or "")
         for resource in ("cpu", "memory", "io")
     }
     return Cgroup(
@@ -131,14 +144,14 @@ def unified(host: Host, path: str, group: cgrouppath.JobGroup) -> Cgroup | None:
         cpu_time=_seconds(cpu.get("usage_usec"), 1_000_000),
         cpu_user=_seconds(cpu.get("user_usec"), 1_000_000),
         cpu_system=_seconds(cpu.get("system_usec"), 1_000_000),
-        cpus=_cpus(host.glimpse(f"{path}/cpuset.cpus.effective", "path")),
-        memory_used=_limit(host.glimpse(f"{path}/memory.current", "path")),
+        cpus=_cpus(_text(host, f"{path}/cpuset.cpus.effective")),
+        memory_used=_limit(_text(host, f"{path}/memory.current")),
         memory_anon=_bytes(memory.get("anon")),
         memory_file=_bytes(memory.get("file")),
         memory_shmem=_bytes(memory.get("shmem")),
-        memory_peak=_limit(host.glimpse(f"{path}/memory.peak", "path")),
-        memory_limit=_limit(host.glimpse(f"{path}/memory.max", "path")),
-        swap=_limit(host.glimpse(f"{path}/memory.swap.current", "path")),
+        memory_peak=_limit(_text(host, f"{path}/memory.peak")),
+        memory_limit=_limit(_text(host, f"{path}/memory.max")),
+        swap=_limit(_text(host, f"{path}/memory.swap.current")),
         limit_hits=_count(events.get("max")),
         oom_kills=_count(events.get("oom_kill")),
         cpu_throttled=_seconds(cpu.get("throttled_usec"), 1_000_000),
@@ -151,22 +164,27 @@ def unified(host: Host, path: str, group: cgrouppath.JobGroup) -> Cgroup | None:
         written=storage.written,
         reads=storage.reads,
         writes=storage.writes,
-        processes=_count(_limit(host.glimpse(f"{path}/pids.current", "path"))),
+        processes=_count(_limit(_text(host, f"{path}/pids.current"))),
     )
 
 
 def legacy(host: Host, mounts: dict[str, str], group: cgrouppath.JobGroup) -> Cgroup | None:
     """A v1 group; its parts lie in one directory for each controller. None if it has gone meanwhile."""
-    place = {controller: f"{mount}/{group.path}" for controller, mount in mounts.items()}
-    usage = host.glimpse(f"{place.get('cpuacct')}/cpuacct.usage", "path")
-    times = _numbers(host, f"{place.get('cpuacct')}/cpuacct.stat")
-    memory = _numbers(host, f"{place.get('memory')}/memory.stat")
+
+    def text(controller: str, file: str) -> str | None:
+        return _text(host, f"{mounts[controller]}/{group.path}/{file}") if controller in mounts else None
+
+    def numbers(controller: str, file: str) -> dict[str, int]:
+        return keyvalue.chosen(text(controller, file) or "", NAMES)
+
+    usage = text("cpuacct", "cpuacct.usage")
+    times = numbers("cpuacct", "cpuacct.stat")
+    memory = numbers("memory", "memory.stat")
     if usage is None and not memory:
         return None
-    throttle = f"{place.get('blkio')}/blkio.throttle"
-    read = blockio.throttle(host.glimpse(f"{throttle}.io_service_bytes_recursive", "path"), "Read")
-    reads = blockio.throttle(host.glimpse(f"{throttle}.io_serviced_recursive", "path"), "Read")
-    quota = _numbers(host, f"{place.get('cpu')}/cpu.stat")
+    read = blockio.throttle(text("blkio", "blkio.throttle.io_service_bytes_recursive"), "Read")
+    reads = blockio.throttle(text("blkio", "blkio.throttle.io_serviced_recursive"), "Read")
+    quota = numbers("cpu", "cpu.stat")
     return Cgroup(
         scheduler=group.scheduler,
         job=_shown(group.job),
@@ -176,21 +194,21 @@ def legacy(host: Host, mounts: dict[str, str], group: cgrouppath.JobGroup) -> Cg
         cpu_time=_seconds(_limit(usage), 1_000_000_000),
         cpu_user=_seconds(times.get("user"), USER_HZ),
         cpu_system=_seconds(times.get("system"), USER_HZ),
-        cpus=_cpus(host.glimpse(f"{place.get('cpuset')}/cpuset.effective_cpus", "path")),
-        memory_used=_limit(host.glimpse(f"{place.get('memory')}/memory.usage_in_bytes", "path")),
+        cpus=_cpus(text("cpuset", "cpuset.effective_cpus")),
+        memory_used=_limit(text("memory", "memory.usage_in_bytes")),
         memory_anon=_bytes(memory.get("total_rss", memory.get("rss"))),
         memory_file=_bytes(memory.get("total_cache", memory.get("cache"))),
         memory_shmem=_bytes(memory.get("total_shmem", memory.get("shmem"))),
-        memory_peak=_limit(host.glimpse(f"{place.get('memory')}/memory.max_usage_in_bytes", "path")),
-        memory_limit=_limit(host.glimpse(f"{place.get('memory')}/memory.limit_in_bytes", "path")),
+        memory_peak=_limit(text("memory", "memory.max_usage_in_bytes")),
+        memory_limit=_limit(text("memory", "memory.limit_in_bytes")),
         swap=_bytes(memory.get("total_swap", memory.get("swap"))),
-        limit_hits=_count(_limit(host.glimpse(f"{place.get('memory')}/memory.failcnt", "path"))),
-        oom_kills=_count(_numbers(host, f"{place.get('memory')}/memory.oom_control").get("oom_kill")),
+        limit_hits=_count(_limit(text("memory", "memory.failcnt"))),
+        oom_kills=_count(numbers("memory", "memory.oom_control").get("oom_kill")),
         cpu_throttled=_seconds(quota.get("throttled_time"), 1_000_000_000),
         # What v1 says of writing is not used: it charges buffered writes to whoever flushes them.
         read=_bytes(read),
         reads=_count(reads),
-        processes=_count(_limit(host.glimpse(f"{place.get('pids')}/pids.current", "path"))),
+        processes=_count(_limit(text("pids", "pids.current"))),
     )
 
 
@@ -199,8 +217,19 @@ def _shown(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+def _text(host: Host, path: str) -> str | None:
+    """A group's file, which the kernel gives in one piece; None if it is not there (any more) or not for us."""
+    try:
+        return host.piece(path, PIECE).decode("utf-8", "backslashreplace")
+    except PermissionError:
+        host.miss("path", "forbidden")
+    except OSError:
+        pass
+    return None
+
+
 def _numbers(host: Host, path: str) -> dict[str, int]:
-    return keyvalue.numbers(host.glimpse(path, "path") or "")
+    return keyvalue.chosen(_text(host, path) or "", NAMES)
 
 
 def _limit(text: str | None) -> Bytes | None:

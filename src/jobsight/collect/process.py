@@ -143,8 +143,9 @@ class Unwanted:
         self._uids = [span for text in options.exclude_uids for span in cpulist.spans(text)]
 
     def has(self, host: Host, uid: int, stat: procstat.ProcStat) -> bool:
-        if any(first <= uid <= last for first, last in self._uids):
-            return True
+        for first, last in self._uids:
+            if first <= uid <= last:
+                return True
         return stat.command in self._commands or (bool(self._users) and host.user(uid) in self._users)
 
 
@@ -181,7 +182,7 @@ def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwan
             seen.arguments = arguments(host, name)
     if seen.container is None and stat.user + stat.system >= WORKING:
         seen.container = container(host, name)
-    resting = same and not due and (stat.faults, stat.resident) == (seen.faults, seen.resident)
+    resting = same and stat.faults == seen.faults and stat.resident == seen.resident
     row = row_of(host, roster, name, seen, stat, before if resting else None, due=due)
     seen.row, seen.faults, seen.resident = row, stat.faults, stat.resident
     # A young one is looked at every time: it may be moved to its job's control group in its sleep.
