@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from jobsight.agent.run import run
-from jobsight.agent.runner import Runner
+from jobsight.agent.runner import Ask, Runner
 from jobsight.clock import SystemClock
 from jobsight.collector import Collector, ParseError, collector
 from jobsight.host import Host
 from jobsight.schema.message import Origin, Status
 from jobsight.schema.record import gauge, record
+from tests.conftest import wait_until
 
 ORIGIN = Origin("fox", "n1", "b1")
 
@@ -113,6 +114,31 @@ def test_a_source_that_hangs_is_late_holds_up_nobody_and_comes_back(tmp_path: Pa
         threading.Event().wait(0.02)
     assert again is not None
     assert again.rows == {"size": (2,)}, "rows of the past were not dropped"
+
+
+def test_of_many_at_once_only_those_that_hang_are_late(tmp_path: Path) -> None:
+    let_go = threading.Event()
+
+    def hang(_: Host) -> Iterator[Thing]:
+        let_go.wait(30)
+        yield Thing(size=0)
+
+    names = ["a", "b", "c", "d", "e"]
+    slow = {"b", "d"}
+    asks = [
+        Ask(collector_that(hang if name in slow else rows)._replace(name=name), None, 0.05 if name in slow else 5, 30)
+        for name in names
+    ]
+    runner = Runner(Host(str(tmp_path)), ORIGIN, SystemClock())
+    first = runner.run_all(asks)
+    assert [message.collector for message in first] == names
+    assert {message.collector for message in first if message.status == Status.LATE} == slow
+    second = runner.run_all(asks)
+    assert [message.collector for message in second] == ["a", "c", "e"], "who hangs is not asked again"
+    assert all(message.rows == {"size": (1, 2)} for message in second)
+    let_go.set()
+    wait_until(lambda: len(runner.run_all(asks)) == 5, what="those that hung are asked again")
+    runner.close()
 
 
 def test_a_collector_takes_its_name_record_and_options_from_where_it_stands() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from jobsight import catalogue
 from jobsight.agent.notify import Notify
 from jobsight.agent.origin import origin
-from jobsight.agent.runner import Runner
+from jobsight.agent.runner import Ask, Runner
 from jobsight.agent.schedule import Schedule
 from jobsight.clock import Clock
 from jobsight.collect.agent import Tally
@@ -55,12 +55,13 @@ class Agent:
 
     def step(self) -> None:
         """Run what is due now."""
-        for name in self.schedule.due(self._clock.wall()):
-            plan = self._plans[name]
-            every = None if self._once else plan.every
-            message = self._runner.run(self._collectors[name], plan.options, plan.deadline, every)
-            if message is not None:
-                self._hand_over(message)
+        plans = [self._plans[name] for name in self.schedule.due(self._clock.wall())]
+        asks = [
+            Ask(self._collectors[plan.name], plan.options, plan.deadline, None if self._once else plan.every)
+            for plan in plans
+        ]
+        for message in self._runner.run_all(asks):
+            self._hand_over(message)
 
     def close(self) -> None:
         self._runner.close()
