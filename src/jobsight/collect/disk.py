@@ -40,9 +40,11 @@ class Disk:
 def disk(host: Host) -> Iterator[Disk]:
     all_alike = not host.exists("sys/block")
     for row in parse(host.read("proc/diskstats")):
-        # /sys writes the slash of `cciss/c0d0` as an exclamation mark. RAM disks and loops without use say nothing.
-        entire = all_alike or host.exists(f"sys/block/{row.device.replace('/', '!')}")
-        if entire and (row.reads or row.writes):
+        # RAM disks and loops without use say nothing.
+        if not (row.reads or row.writes):
+            continue
+        # /sys writes the slash of `cciss/c0d0` as an exclamation mark.
+        if all_alike or host.exists(f"sys/block/{row.device.replace('/', '!')}"):
             yield row
 
 

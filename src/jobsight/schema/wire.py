@@ -13,7 +13,7 @@ from jobsight.schema.message import SCHEMA, Message
 # gzip -1: level 6 costs five times the CPU of all other encoding for a tenth less size.
 LEVEL = 1
 GZIP = 31
-# Shorter columns are not worth remembering.
+# Shorter columns are written in one go: remembering them would cost more than it saves.
 LONG = 64
 
 _json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -46,10 +46,13 @@ def envelope(message: Message) -> dict[str, Any]:
 
 def encode(message: Message) -> bytes:
     """One line of JSON, newline included."""
+    rows = {name: values for name, values in message.rows.items() if _said(values)}
+    if not rows or len(next(iter(rows.values()))) < LONG:
+        return f"{_json({**envelope(message), 'rows': rows})}\n".encode()
     # Column by column: the encoder makes a small text of every value before it joins them, and those of one column
     # are a few hundred kilobytes where those of all would be megabytes of an agent's memory.
     head = _json({**envelope(message), "rows": None}).removesuffix("null}")
-    columns = [_column(message.collector, name, values) for name, values in message.rows.items() if _said(values)]
+    columns = [_column(message.collector, name, values) for name, values in rows.items()]
     return b"".join((head.encode(), b"{", b",".join(columns), b"}}\n"))
 
 
@@ -68,8 +71,7 @@ def _column(collector: str, name: str, values: Any) -> bytes:
     still = before == values
     if not (still and text):
         text = f"{_json(name)}:{_json(values)}".encode()
-    if len(values) >= LONG:
-        _written[collector, name] = (values, text if still else b"")
+    _written[collector, name] = (values, text if still else b"")
     return text
 
 
