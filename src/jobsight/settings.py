@@ -45,11 +45,27 @@ class Store(NamedTuple):
     keep: Seconds = Seconds(30 * 86400)
 
 
+class Kafka(NamedTuple):
+    """Topics the server reads: `[prefix.]<cluster>.<collector>`, as the sink `kafka` writes them."""
+
+    brokers: tuple[str, ...]
+    group: str = "jobsight"
+    clusters: tuple[str, ...] = ()
+    """All there are if not set."""
+    prefix: str | None = None
+    tls: bool | None = None
+    ca_file: str | None = None
+    username: str | None = None
+    password_file: str | None = None
+    mechanism: str = "SCRAM-SHA-512"
+
+
 class Serve(NamedTuple):
-    """Where the server listens, and who may send to it."""
+    """Where the server listens, who may send to it, and where it fetches from."""
 
     listen: str = "127.0.0.1:9020"
     token_file: str | None = None
+    kafka: Kafka | None = None
 
 
 class Exporter(NamedTuple):
@@ -123,6 +139,9 @@ def from_values(given: Any, file: str = "settings", only: Collection[str] = ()) 
         raise SettingsError(f"{file}: expected keys and values, got {_word(given)}")
     rest = {key: value for key, value in given.items() if key not in ("collect", "sinks")}
     made: Settings = _build(Settings, rest, file, "")
+    if made.serve.kafka is not None:
+        # What holds for one who sends to brokers holds for one who reads from them.
+        _checked(catalogue.sink("kafka"), made.serve.kafka, file, "serve.kafka")
     node = os.uname().nodename
     return made._replace(
         collect=_plans(given.get("collect"), file, only),

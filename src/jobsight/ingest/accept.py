@@ -25,6 +25,9 @@ Word = Annotated[str, Meta(min_length=1, max_length=255)]
 Whole = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 Real = Annotated[float, Meta(ge=-1e18, le=1e18)]
 
+# The first second of the year 10000.
+LAST_TIME = 253_402_300_800
+
 
 class Envelope(Struct, forbid_unknown_fields=True):
     """A message as it comes, its rows not yet looked at."""
@@ -84,17 +87,20 @@ def accept(line: bytes) -> Accepted | Refused:
         return Refused(line[:1024], "$", f"{len(line)} bytes, more than {LARGEST}")
     try:
         envelope = _envelope.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return _refuse(line, "$", error)
     if envelope.schema != SCHEMA:
         return Refused(line, "$.schema", f"schema {envelope.schema}, this server knows {SCHEMA}")
     if envelope.time.tzinfo is None:
         return Refused(line, "$.time", "a time without an offset")
+    # An offset may carry a date out of the years that can be written.
+    if not 0 <= envelope.time.timestamp() < LAST_TIME:
+        return Refused(line, "$.time", "a time outside the years 1970 to 9999")
     if envelope.collector not in catalogue.collector_names():
         return Refused(line, "$.collector", f"no collector {envelope.collector!r}")
     try:
         columns = _rows(envelope.collector).decode(envelope.rows)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return _refuse(line, "$.rows", error)
     given = {name: value for name in columns.__struct_fields__ if (value := getattr(columns, name)) is not None}
     return _check(line, envelope, given)

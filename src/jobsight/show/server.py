@@ -14,8 +14,10 @@ import uvicorn
 
 from jobsight import files
 from jobsight.analyse.keeper import open_store
+from jobsight.ingest.http import Append
+from jobsight.ingest.kafka import Consumer
 from jobsight.ingest.quarantine import Quarantine
-from jobsight.settings import Settings
+from jobsight.settings import Kafka, Settings
 from jobsight.show.app import application
 from jobsight.store.embedded import Embedded
 
@@ -90,6 +92,22 @@ def announced(path: str, address: str) -> Iterator[None]:
         os.unlink(file)
 
 
+@contextmanager
+def consuming(options: Kafka | None, append: Append, quarantine: Quarantine) -> Iterator[None]:
+    """While this lasts messages come from Kafka too, if the settings name brokers."""
+    if options is None:
+        yield
+        return
+    try:
+        consumer = Consumer(options, append, quarantine)
+    except ValueError as error:
+        raise ListenError(f"serve.kafka: {error}") from None
+    try:
+        yield
+    finally:
+        consumer.stop()
+
+
 class Server(uvicorn.Server):
     """uvicorn, stopped our way: what feeds us is stopped first, and no signal is raised a second time."""
 
@@ -128,7 +146,7 @@ def serve(settings: Settings, link: socket.socket, before_stop: Callable[[], Non
     digester = Digester(store, settings.store.keep)
     server = Server(config, before_stop)
     try:
-        with announced(settings.store.path, url(link)):
+        with consuming(settings.serve.kafka, store.append, quarantine), announced(settings.store.path, url(link)):
             server.run(sockets=[link])
     finally:
         digester.stop()
