@@ -18,9 +18,14 @@ from jobsight.settings import SettingsError, values
 try:
     with open(file, encoding="utf-8") as text:
         print(json.dumps(values(text.read(), file), default=str))
-except (SettingsError, OSError, UnicodeDecodeError) as error:
-    print(json.dumps({"wrong": str(error)}), file=sys.stderr)
-    sys.exit(2)
+except OSError as error:
+    wrong = f"cannot read settings {file}: {error.strerror}"
+except (SettingsError, UnicodeDecodeError) as error:
+    wrong = str(error)
+else:
+    sys.exit(0)
+print(json.dumps({"wrong": wrong}), file=sys.stderr)
+sys.exit(2)
 """
 LIMIT = 30.0
 
