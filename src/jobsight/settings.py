@@ -13,6 +13,9 @@ from jobsight import catalogue
 from jobsight.formats import quantity
 from jobsight.schema.units import Bytes, Seconds
 
+# How the address of a database begins; anything else is a directory.
+DATABASES = ("postgresql://", "postgres://")
+
 
 class SettingsError(ValueError):
     """A setting that cannot be: names the file, the key and what is known."""
@@ -41,8 +44,15 @@ class Store(NamedTuple):
     """Where the server keeps rows, and for how long."""
 
     path: str = ""
-    """Below `home()` if not set."""
+    """Below `home()` if not set. With `url` what is refused is kept there, and nothing else."""
+    url: str | None = None
+    """A PostgreSQL database that takes the rows and jobs in place of `path`."""
     keep: Seconds = Seconds(30 * 86400)
+
+    @property
+    def place(self) -> str:
+        """Where rows and jobs are: an address or a directory."""
+        return self.url or self.path
 
 
 class Kafka(NamedTuple):
@@ -139,6 +149,9 @@ def from_values(given: Any, file: str = "settings", only: Collection[str] = ()) 
         raise SettingsError(f"{file}: expected keys and values, got {_word(given)}")
     rest = {key: value for key, value in given.items() if key not in ("collect", "sinks")}
     made: Settings = _build(Settings, rest, file, "")
+    if made.store.url is not None and not made.store.url.startswith(DATABASES):
+        # Not the value itself: there may be a password in it.
+        raise SettingsError(f"{file}: store.url: expected postgresql://USER@HOST/DATABASE")
     if made.serve.kafka is not None:
         # What holds for one who sends to brokers holds for one who reads from them.
         _checked(catalogue.sink("kafka"), made.serve.kafka, file, "serve.kafka")

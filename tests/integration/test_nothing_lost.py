@@ -100,7 +100,7 @@ def test_a_server_that_was_away_gets_everything_afterwards_in_order(
         program.stop()
         store = open_store(str(tmp_path / "store"))
         store.digest()
-        found = [row[0] for row in store.query("SELECT time FROM run WHERE collector = 'load' ORDER BY rowid")]
+        found = [row[0] for row in store.query("SELECT time FROM main.run WHERE collector = 'load' ORDER BY rowid")]
         store.close()
         return found
 

@@ -1,7 +1,7 @@
-"""Connects the ledger with the embedded store: what to remember at the start, what to hand over after a batch."""
+"""Connects the ledger with a store: what to remember at the start, what to hand over after a batch."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,20 +12,23 @@ from jobsight.analyse.usage import Usage
 from jobsight.ingest.accept import Accepted
 from jobsight.schema.message import Status
 from jobsight.schema.record import fields_of
+from jobsight.store.counter import Jobs, Rows
 from jobsight.store.embedded import Embedded
-from jobsight.store.hot import Hot
-from jobsight.store.small import Small
+from jobsight.store.protocol import StoreError
+
+if TYPE_CHECKING:
+    from jobsight.store.postgres import Postgres
 
 DERIVED: dict[str, type[Any]] = {"usage": Usage}
 
 
 class Keeper:
-    """See `store.embedded.Counter`."""
+    """See `store.counter.Counter`."""
 
     def __init__(self) -> None:
         self._ledger: Ledger | None = None
 
-    def restore(self, small: Small, hot: Hot) -> None:
+    def restore(self, small: Jobs, hot: Rows) -> None:
         self._ledger = Ledger(Documents(small))
         for collector in ("hardware", "process", "cgroup"):
             for sample in last_samples(hot, collector):
@@ -46,7 +49,7 @@ class Keeper:
 class Documents:
     """See `analyse.ledger.Known`."""
 
-    def __init__(self, small: Small) -> None:
+    def __init__(self, small: Jobs) -> None:
         self._small = small
 
     def latest_job(self, cluster: str, scheduler: str, job: str, scope: str) -> Job | None:
@@ -54,20 +57,23 @@ class Documents:
         return msgspec.convert(document, Job) if document else None
 
 
-def last_samples(hot: Hot, collector: str) -> list[Accepted]:
+def last_samples(hot: Rows, collector: str) -> list[Accepted]:
     """The last good sample of every boot of every node."""
     names = [field.name for field in fields_of(catalogue.collector(collector).record)]
     found = []
-    heads = hot.query(
-        "SELECT cluster, node, boot, arg_max(time, uptime), max(uptime), arg_max(every, uptime) FROM run "
-        "WHERE collector = ? AND status = 'ok' GROUP BY cluster, node, boot",
-        [collector],
-    )
+    heads = hot.heads(collector)
+    if not heads:
+        return []
+    # One question for all of them: each looks at every file there is.
+    samples: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {head[:4]: [] for head in heads}
+    for row in hot.query(
+        f"SELECT cluster, node, boot, time, {', '.join(names)} FROM {collector} WHERE time IN (SELECT unnest(?))",
+        [sorted({head[3] for head in heads})],
+    ):
+        if row[:4] in samples:
+            samples[row[:4]].append(row[4:])
     for cluster, node, boot, time, uptime, every in heads:
-        rows = hot.query(
-            f"SELECT {', '.join(names)} FROM {collector} WHERE time = ? AND cluster = ? AND node = ? AND boot = ?",
-            [time, cluster, node, boot],
-        )
+        rows = samples[cluster, node, boot, time]
         columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
         sample = Accepted(
             b"",
@@ -92,3 +98,12 @@ def last_samples(hot: Hot, collector: str) -> list[Accepted]:
 def open_store(path: str) -> Embedded:
     """The embedded store with its analysis."""
     return Embedded(path, Keeper(), DERIVED)
+
+
+def open_database(url: str) -> "Postgres":
+    """The store in PostgreSQL with its analysis."""
+    try:
+        from jobsight.store.postgres import Postgres
+    except ImportError:
+        raise StoreError("the client for PostgreSQL is not installed: pip install 'jobsight[postgres]'") from None
+    return Postgres(url, Keeper(), DERIVED)

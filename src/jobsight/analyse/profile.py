@@ -90,6 +90,7 @@ def missing(store: Store, figures: Summary) -> dict[str, str]:
         "SELECT missing FROM run WHERE collector IN ('process', 'cgroup') AND cluster = ? AND time BETWEEN ? AND ? "
         "AND missing <> '{}' AND list_contains(?, node)",
         [figures.cluster, figures.seen - 1, figures.seen, figures.nodes],
+        (figures.seen - 1, figures.seen),
     )
     found = {column: reason for (text,) in rows for column, reason in json.loads(text).items()}
     return {column: REASONS.get(reason, reason) for column, reason in found.items()}
@@ -102,6 +103,8 @@ def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Se
         f"SELECT source, node, time, seconds, covered, {', '.join(names)} FROM usage "
         "WHERE job_key = ? AND seconds > 0 AND covered > 0 ORDER BY node, time",
         [figures.key],
+        # With a day to spare on both sides, for clocks that were wrong.
+        (figures.started - 86400, figures.seen + 86400),
     )
     place = {name: index for index, name in enumerate(names, 5)}
     best = [row for row in rows if row[0] == figures.source]
@@ -147,8 +150,9 @@ def processes(store: Store, document: dict[str, Any], limit: int = 200) -> tuple
         document["cluster"], document["scheduler"], document["id"],
         document["started"], document["seen"], document["scope"], document["scope"],
     ]  # fmt: skip
-    (count,) = store.query(f"SELECT count(*) FROM ({PROCESSES})", values)[0]
-    rows = store.query(f"{PROCESSES} ORDER BY 7 DESC, pid LIMIT {limit}", values)
+    between = (document["started"], document["seen"])
+    (count,) = store.query(f"SELECT count(*) FROM ({PROCESSES}) AS found", values, between)[0]
+    rows = store.query(f"{PROCESSES} ORDER BY 7 DESC, pid LIMIT {limit}", values, between)
     return [ProcessUse(*row) for row in rows], count
 
 

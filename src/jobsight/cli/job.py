@@ -28,13 +28,13 @@ def run(arguments: list[str]) -> int:
     accept = parser("job", __doc__)
     accept.add_argument("id", nargs="?", metavar="ID", help="the job's id or key")
     accept.add_argument("--pid", type=int, help="the job of this process")
-    accept.add_argument("--store", metavar="DIR", help="where rows and jobs are kept")
+    accept.add_argument("--store", metavar="DIR|URL", help="where rows and jobs are kept")
     add_settings(accept)
     add_formats(accept)
     given = accept.parse_args(arguments)
     if (given.id is None) == (given.pid is None):
         raise WrongUseError("say which job: jobsight job ID, or jobsight job --pid PID")
-    found = _read(given.store or settings_of(given.settings).store.path, given.id or _job_of(given.pid), given.pid)
+    found = _read(given.store or settings_of(given.settings).store.place, given.id or _job_of(given.pid), given.pid)
     print(_shown(found, given.format))
     return 0
 

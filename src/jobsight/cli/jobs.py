@@ -37,7 +37,7 @@ def run(arguments: list[str]) -> int:
     accept.add_argument("--state", default="", choices=("running", "ended", "silent"), help="in which state")
     accept.add_argument("--text", default="", help="part of the id, user, command or node")
     accept.add_argument("--limit", type=int, default=1000, help="at most so many (1000)")
-    accept.add_argument("--store", metavar="DIR", help="where rows and jobs are kept")
+    accept.add_argument("--store", metavar="DIR|URL", help="where rows and jobs are kept")
     given = accept.parse_args(arguments)
     filters = {
         name: getattr(given, name)
@@ -49,7 +49,7 @@ def run(arguments: list[str]) -> int:
             when.instant(filters[name] or "now", time.time())
         except ValueError as error:
             raise WrongUseError(f"--{name}: {error}") from None
-    found = _read(given.store or settings_of(given.settings).store.path, filters)
+    found = _read(given.store or settings_of(given.settings).store.place, filters)
     print(_shown(found, given.format))
     return 0
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query
 
 from jobsight.formats import when
 from jobsight.show import views
+from jobsight.store.embedded import Embedded
 from jobsight.store.protocol import JobQuery, Store
 
 STATES = ("running", "ended", "silent")
@@ -68,5 +69,11 @@ def router(store: Store) -> APIRouter:
     @routes.get("/named/{name:path}")
     def named(name: str) -> list[dict[str, Any]]:
         return views.named(store, name, time.time())
+
+    if isinstance(store, Embedded):
+
+        @routes.get("/store")
+        def state() -> dict[str, Any]:
+            return store.status().plain()
 
     return routes

@@ -9,11 +9,11 @@ from urllib.parse import quote, urlencode
 from urllib.request import ProxyHandler, build_opener
 
 from jobsight import files
-from jobsight.analyse.keeper import open_store
+from jobsight.analyse.keeper import open_database, open_store
+from jobsight.settings import DATABASES
 from jobsight.show import views
 from jobsight.show.api import Filter
-from jobsight.store.embedded import Embedded
-from jobsight.store.protocol import StoreError
+from jobsight.store.protocol import Store, StoreError
 
 
 class Reader(Protocol):
@@ -32,12 +32,10 @@ class Reader(Protocol):
 
 
 class Direct:
-    """Reads a store that nobody else has open."""
+    """Reads a store itself: one that nobody else has open, or one that many may."""
 
-    def __init__(self, store: Embedded) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        # What the server had acknowledged and not yet loaded when it stopped.
-        store.digest()
 
     def jobs(self, **filters: Any) -> list[dict[str, Any]]:
         now = time.time()
@@ -91,13 +89,18 @@ class Remote:
 
 
 def open_reader(path: str) -> Reader:
-    """The store at `path`, through its server if one runs."""
+    """The store at `path`, through its server if one runs; or the database of that address."""
+    if path.startswith(DATABASES):
+        return Direct(open_database(path))
     if not os.path.isdir(path):
         raise StoreError(f"nothing has been stored in {path} yet: start with `jobsight up`")
     try:
-        return Direct(open_store(path))
+        store = open_store(path)
     except StoreError:
         announced = files.read_at(os.path.join(path, "server.json"), 0, 4096)
         if not announced:
             raise
         return Remote(json.loads(announced)["url"])
+    # What the server had acknowledged and not yet loaded when it stopped.
+    store.digest()
+    return Direct(store)

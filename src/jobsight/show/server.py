@@ -13,16 +13,16 @@ from contextlib import contextmanager
 import uvicorn
 
 from jobsight import files
-from jobsight.analyse.keeper import open_store
+from jobsight.analyse.keeper import open_database, open_store
 from jobsight.ingest.http import Append
 from jobsight.ingest.kafka import Consumer
 from jobsight.ingest.quarantine import Quarantine
 from jobsight.settings import Kafka, Settings
 from jobsight.show.app import application
-from jobsight.store.embedded import Embedded
+from jobsight.store.protocol import Store
 
 DIGEST = 1.0
-FORGET = 3600.0
+TEND = 300.0
 
 
 class ListenError(RuntimeError):
@@ -54,31 +54,40 @@ def url(link: socket.socket) -> str:
 
 
 class Digester:
-    """Loads what the log has, every second; drops what is too old, every hour."""
+    """Loads what the log has, every second; every few minutes moves what is over to files and drops what is too old.
 
-    def __init__(self, store: Embedded, keep: float) -> None:
+    In two threads: what comes in does not wait while a day is sorted.
+    """
+
+    def __init__(self, store: Store, keep: float) -> None:
         self._store = store
         self._keep = keep
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="digest")
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._repeat, args=("digesting", store.digest, DIGEST), name="digest"),
+            threading.Thread(target=self._repeat, args=("compaction", self._tend, TEND), name="tend"),
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
         self._store.digest()
 
-    def _work(self) -> None:
-        forgot = 0.0
-        while not self._stop.wait(DIGEST):
+    def _tend(self) -> None:
+        now = time.time()
+        self._store.compact(now)
+        self._store.forget(now - self._keep)
+
+    def _repeat(self, name: str, act: Callable[[], object], every: float) -> None:
+        while not self._stop.wait(every):
             try:
-                self._store.digest()
-                if time.monotonic() - forgot > FORGET:
-                    forgot = time.monotonic()
-                    self._store.forget(time.time() - self._keep)
+                act()
             except Exception as error:  # noqa: BLE001
                 # Whatever it was, what comes in must go on being loaded.
-                print(f"jobsight: digesting failed and is tried again: {error}", file=sys.stderr, flush=True)
+                print(f"jobsight: {name} failed and is tried again: {error}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -128,7 +137,7 @@ class Server(uvicorn.Server):
 
 def serve(settings: Settings, link: socket.socket, before_stop: Callable[[], None] = lambda: None) -> None:
     """Serve until SIGTERM or SIGINT."""
-    store = open_store(settings.store.path)
+    store = _opened(settings)
     token = _token(settings.serve.token_file)
     host = link.getsockname()[0]
     if not token and host not in ("127.0.0.1", "::1"):
@@ -151,6 +160,16 @@ def serve(settings: Settings, link: socket.socket, before_stop: Callable[[], Non
     finally:
         digester.stop()
         store.close()
+
+
+def _opened(settings: Settings) -> Store:
+    if settings.store.url is None:
+        return open_store(settings.store.path)
+    # What is refused is kept here all the same.
+    files.make_directory(settings.store.path)
+    store = open_database(settings.store.url)
+    print(f"jobsight uses the {store.report}", flush=True)
+    return store
 
 
 def _token(path: str | None) -> str | None:

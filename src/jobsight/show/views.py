@@ -12,8 +12,8 @@ from jobsight.store.protocol import JobQuery, Store
 LATEST = """
 SELECT job_key, source, sum(cores), sum(memory) FROM (
   SELECT job_key, source, node, arg_max(cpu_time / seconds, time) AS cores, arg_max(memory, time) AS memory
-  FROM usage WHERE time > ? AND seconds > 0 GROUP BY ALL)
-GROUP BY ALL
+  FROM usage WHERE time > ? AND seconds > 0 GROUP BY job_key, source, node) AS last
+GROUP BY job_key, source
 """
 
 

@@ -1,4 +1,4 @@
-"""The embedded store: log, hot tables and jobs in one directory, owned by one process.
+"""The embedded store: log, hot tables, cold files and jobs in one directory, owned by one process.
 
 A segment of the log is digested in two commits: first what it means for jobs (SQLite, with the rows derived from
 it), then its rows (DuckDB). Either may be interrupted; the next start sees how far each got and goes on from there,
@@ -11,30 +11,24 @@ import sys
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import msgspec
 
 from jobsight import files
 from jobsight.ingest.accept import Accepted, accept
+from jobsight.store import cold
+from jobsight.store.counter import Counter
 from jobsight.store.hot import REFUSALS, Hot
 from jobsight.store.log import Log
+from jobsight.store.plan import LEAST
 from jobsight.store.protocol import JobQuery, Node, StoreError
 from jobsight.store.small import Small
+from jobsight.store.status import Status, export, status
 
 # Trouble that passes: the disk's, a lock's, the engine's own.
 WAITS = (OSError, sqlite3.OperationalError, duckdb.Error)
-
-
-class Counter(Protocol):
-    """What turns messages into jobs: the analysis gives the store one, the store knows no more of it."""
-
-    def restore(self, small: Small, hot: Hot) -> None:
-        """Start from what the store holds."""
-
-    def count(self, messages: Sequence[Accepted]) -> tuple[dict[str, list[tuple[Any, ...]]], list[dict[str, Any]]]:
-        """Derived rows by table, and the jobs that changed."""
 
 
 class Embedded:
@@ -54,12 +48,25 @@ class Embedded:
         except OSError as error:
             raise StoreError(f"cannot use {path}: {error.strerror}") from None
         try:
-            self.hot = Hot(path, derived)
-            self.small = Small(path)
-        except (duckdb.Error, sqlite3.Error) as error:
-            raise StoreError(f"cannot open the store in {path}: {str(error).splitlines()[0]}") from None
+            self._open(path, derived)
+        except BaseException:
+            self._lock.release()
+            raise
         first = max(self.hot.loaded(), self.small.counted()[0]) + 1
         self._log = Log(os.path.join(path, "log"), first)
+
+    def _open(self, path: str, derived: dict[str, type[Any]]) -> None:
+        try:
+            cold.check(path)
+            self.hot = Hot(path, derived)
+            try:
+                self.cold = cold.Cold(path, self.hot)
+                self.small = Small(path)
+            except BaseException:
+                self.hot.close()
+                raise
+        except (duckdb.Error, sqlite3.Error, OSError) as error:
+            raise StoreError(f"cannot open the store in {path}: {str(error).splitlines()[0]}") from None
 
     def append(self, lines: Sequence[bytes]) -> "Future[None]":
         return self._log.append(b"\n".join(lines))
@@ -74,15 +81,15 @@ class Embedded:
                     self._restored = False
                     if isinstance(error, WAITS) and not isinstance(error, REFUSALS):
                         # A full disk, most likely. Nothing is lost: the segment waits.
-                        self._say(number, "waits", error)
+                        self._say(f"segment {number}", "waits", error)
                         return total
                     # Nobody foresaw it. It must not stop what comes after, and is kept to be looked at.
-                    self._say(number, "was set aside", error)
+                    self._say(f"segment {number}", "was set aside", error)
                     self._log.set_aside(number)
             return total
 
-    def _say(self, number: int, fate: str, error: Exception) -> None:
-        text = f"jobsight: segment {number} {fate}: {error}"
+    def _say(self, what: str, fate: str, error: Exception) -> None:
+        text = f"jobsight: {what} {fate}: {error}"
         if text != self._said:
             print(text, file=sys.stderr, flush=True)
         self._said = text
@@ -93,7 +100,7 @@ class Embedded:
             self._log.remove(number)
             return 0
         lines = (line for payload in self._log.payloads(number) for line in payload.split(b"\n"))
-        fresh = self.hot.fresh([found for line in lines if isinstance(found := accept(line), Accepted)])
+        fresh = self._fresh([found for line in lines if isinstance(found := accept(line), Accepted)])
         if number > counted:
             if not self._restored:
                 self._counter.restore(self.small, self.hot)
@@ -107,6 +114,19 @@ class Embedded:
         self._log.remove(number)
         return len(fresh)
 
+    def _fresh(self, messages: Sequence[Accepted]) -> list[Accepted]:
+        """Those not stored yet, each once."""
+        if not messages:
+            return []
+        times = sorted({message.time for message in messages})
+        seen = set(self.cold.query(SEEN, [times[0], times[-1], times], (times[0], times[-1])))
+        found = []
+        for message in messages:
+            if message.identity not in seen:
+                seen.add(message.identity)
+                found.append(message)
+        return found
+
     def nodes(self, now: float) -> list[Node]:
         return [Node(*row) for row in self.hot.query(NODES.replace("$now", repr(now)))]
 
@@ -116,21 +136,48 @@ class Embedded:
     def job(self, key: str) -> dict[str, Any] | None:
         return self.small.job(key)
 
-    def query(self, sql: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        return self.hot.query(sql, values)
+    def query(
+        self, sql: str, values: Iterable[Any] = (), between: tuple[float, float] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """With `between`, the caller promises that no row of another time matters."""
+        return self.hot.query(sql, values) if between is None else self.cold.query(sql, values, between)
 
-    def forget(self, before: float) -> None:
-        """Drop rows older than `before`; jobs and their totals stay."""
-        self.hot.forget(before)
+    def compact(self, now: float, least: int = LEAST) -> int:
+        """Move rows of hours and days that are over to files; how many went. What fails for now is tried again."""
+        try:
+            return self.cold.compact(now, least)
+        except WAITS as error:
+            self._say("compaction", "waits", error)
+            return 0
+
+    def forget(self, before: float, tables: Iterable[str] = ()) -> int:
+        """Drop rows older than `before`, of all tables if none is named; how many. Jobs and their totals stay."""
+        chosen = list(tables) or list(self.hot.columns())
+        return sum(self.cold.forget(table, before) for table in chosen)
+
+    def forget_jobs(self, before: float) -> int:
+        """Drop jobs last seen before that; how many."""
+        return self.small.forget(before)
+
+    def status(self) -> Status:
+        return status(self._path, self.hot, self.cold, self.small)
+
+    def export(self, table: str, path: str, since: float, until: float) -> int:
+        """One table's rows of a time into a Parquet file of their own; how many."""
+        return export(self.hot, table, path, since, until)
 
     def close(self) -> None:
         self._log.close()
+        self.cold.close()
         with self._digesting:
             self.hot.close()
             self.small.close()
         self._lock.release()
 
 
+SEEN = """
+SELECT cluster, node, boot, collector, time FROM run WHERE time BETWEEN ? AND ? AND time IN (SELECT unnest(?))
+"""
 # A week is enough to call a node known; what has been silent longer is not on the start page.
 NODES = """
 WITH latest AS (

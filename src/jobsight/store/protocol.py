@@ -68,8 +68,16 @@ class Store(Protocol):
     def job(self, key: str) -> dict[str, Any] | None:
         """One job's document."""
 
-    def query(self, sql: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        """Rows of the time-series tables."""
+    def query(
+        self, sql: str, values: Iterable[Any] = (), between: tuple[float, float] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Rows of the time-series tables. With `between` the caller promises that no row of another time matters."""
+
+    def compact(self, now: float) -> int:
+        """Make what is over smaller; how many rows moved."""
+
+    def forget(self, before: float) -> int:
+        """Drop rows older than `before`, or the most of them that can be dropped at once; how many. Jobs stay."""
 
     def close(self) -> None:
         """Finish; what was appended stays."""

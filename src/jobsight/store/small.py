@@ -101,6 +101,17 @@ class Small:
             [*(value for test, value in wanted for _ in range(test.count("?") or 1)), query.limit],
         )
 
+    def count_jobs(self) -> tuple[int, float | None, float | None]:
+        """How many, when the first began and when the last was seen."""
+        with self._lock:
+            found = self._connection.execute("SELECT count(*), min(started), max(seen) FROM job").fetchone()
+        return (int(found[0]), found[1], found[2])
+
+    def forget(self, before: float) -> int:
+        """Delete jobs last seen before that; how many."""
+        with self._lock, self._connection:
+            return self._connection.execute("DELETE FROM job WHERE seen < ?", [before]).rowcount
+
     def close(self) -> None:
         self._connection.close()
 
