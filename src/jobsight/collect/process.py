@@ -9,7 +9,7 @@ skipped by name; a process whose `stat` has not moved is not parsed. A collector
 
 from collections.abc import Iterator
 from sys import intern
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobsight.collector import ParseError, collector
 from jobsight.formats import cpulist, procstat
@@ -94,12 +94,13 @@ def process(host: Host, options: Options) -> Iterator[Process]:
     rows = every_one(host, options)
     if options.minimum_cpu:
         least = options.minimum_cpu
-        rows = (row for row in rows if row.cpu_user + row.cpu_system + row.cpu_children >= least)
+        rows = [row for row in rows if row.cpu_user + row.cpu_system + row.cpu_children >= least]
     yield from rolled_up(rows) if options.rollup else rows
 
 
-def every_one(host: Host, options: Options) -> Iterator[Process]:
+def every_one(host: Host, options: Options) -> list[Process]:
     """All that is wanted, as the kernel lists them."""
+    rows: list[Any] = []
     roster = host.keep(Roster)
     names = roster.begin(host, host.names("proc"))
     unwanted = Unwanted(options)
@@ -125,12 +126,13 @@ def every_one(host: Host, options: Options) -> Iterator[Process]:
             roster.forget(host, name)
             continue
         if row is not None:
-            yield row  # type: ignore[misc]  # rows in our roster are ours
+            rows.append(row)
     if roster.hidden and not roster.torn:
         host.miss("pid", "forbidden")
     if roster.forbidden:
         host.miss("read", "forbidden")
         host.miss("written", "forbidden")
+    return rows
 
 
 class Unwanted:
