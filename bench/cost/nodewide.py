@@ -10,7 +10,7 @@ from bench.cost.result import Table, ratio
 
 EVERY = 0.001
 AGENT = "agent, node collectors"
-# They ask about jobs, and one of them of processes that the process collector would know: alone it must look for them.
+# They ask about jobs, one of them by way of processes that the process collector would know: alone it looks for them.
 WITH = f"agent, node collectors, {' and '.join(OF_JOBS)}"
 EXPORTER = "node_exporter"
 PROMISE = 0.25

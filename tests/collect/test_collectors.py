@@ -12,6 +12,7 @@ from jobsight.collector import Collector
 from jobsight.host import Host
 from jobsight.ingest.accept import Accepted, accept
 from jobsight.recording import Replay, as_json, outcome, replay
+from jobsight.roster import TURN
 from jobsight.schema.wire import encode
 from tests.conftest import said
 
@@ -46,9 +47,10 @@ def test_message_of_a_recorded_machine_is_accepted_and_comes_back_equal(machine:
 def test_warm_host_gives_the_rows_of_a_cold_one(machine: Path) -> None:
     collector = catalogue.collector(machine.parent.name)
     warm = Replay(str(machine / "root"))
-    # More than 16: by then the process collector has looked at everything anew.
-    outcomes = [outcome(collector, replay(collector, warm)) for _ in range(20)]
-    assert outcomes == [outcomes[0]] * 20
+    # By then the process collector has looked at everything anew.
+    times = TURN + 2 if collector.name == "process" else 5
+    outcomes = [outcome(collector, replay(collector, warm)) for _ in range(times)]
+    assert outcomes == [outcomes[0]] * times
 
 
 @pytest.mark.parametrize("collector", COLLECTORS, ids=name)
