@@ -9,6 +9,7 @@ import json
 import os
 import time
 from _thread import get_ident
+from errno import ENOENT
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Host:
         self._users: dict[int, str] = {}
         self._allowed: dict[int, tuple[str, ...]] = {}
         self._held: set[int] = set()
+        self._closed = False
         self._facts = {} if self.live else self._side("machine.json")
         self._page = int(self._facts.get("page") or os.sysconf("SC_PAGESIZE"))
         self._owners = {} if self.live else self._side("owners.json")
@@ -115,6 +117,8 @@ class Host:
     # process is gone every read fails, even if the number lives again.
 
     def hold(self, path: str) -> int:
+        if self._closed:
+            raise FileNotFoundError(ENOENT, "this host was let go", path)
         held = os.open(self.root + path, FLAGS)
         self._held.add(held)
         return held
@@ -130,6 +134,7 @@ class Host:
 
     def close(self) -> None:
         """Let go of everything. What a collector does with this host afterwards fails, as if all were gone."""
+        self._closed = True
         while self._held:
             os.close(self._held.pop())
 

@@ -103,6 +103,12 @@ class Roster:
         # The last quarter of the room is for the one file of each that is read at every sample.
         if held == ONCE and self.held < 3 * self._room // 4:
             held = self._hold(host, path)
+            try:
+                return (host.peek(held) if held >= 0 else host.piece(path)), (held if held >= 0 else ONCE)
+            except OSError:
+                # The caller will not hear its number: nobody else would ever let go of it.
+                self._drop(host, held)
+                raise
         if held >= 0:
             return host.peek(held), held
         return host.piece(path), ONCE
@@ -111,9 +117,7 @@ class Roster:
         seen = self.seen.pop(name, None)
         self.forbidden.discard(name)
         for held in (seen.held, seen.held_io, seen.held_statm) if seen else ():
-            if held >= 0:
-                host.let_go(held)
-                self.held -= 1
+            self._drop(host, held)
 
     def skip(self, host: Host, name: str, *, for_good: bool) -> None:
         """Nobody wants to know of it; not `for_good` if it may yet become somebody's."""
@@ -131,6 +135,11 @@ class Roster:
             self._groups[text] = cgrouppath.job_of_process(text.decode("utf-8", "backslashreplace"))
         group = seen.group = self._groups[text]
         seen.container = group.scheduler if group and group.scheduler in cgrouppath.CONTAINERS else None
+
+    def _drop(self, host: Host, held: int) -> None:
+        if held >= 0:
+            host.let_go(held)
+            self.held -= 1
 
     def _hold(self, host: Host, path: str) -> int:
         """A file kept open; `CLOSED` if enough are."""

@@ -198,7 +198,15 @@ def _destinations(given: Any, file: str) -> tuple[Destination, ...]:
         return ()
     if not isinstance(given, list):
         raise SettingsError(f"{file}: sinks: expected a list such as [{{stdout: {{}}}}], got {_word(given)}")
-    return tuple(_destination(item, file, f"sinks[{index}]") for index, item in enumerate(given))
+    made = tuple(_destination(item, file, f"sinks[{index}]") for index, item in enumerate(given))
+    spools: dict[tuple[Any, ...], int] = {}
+    for index, (name, options) in enumerate(made):
+        where = getattr(options, "url", None) or tuple(sorted(getattr(options, "brokers", ())))
+        key = (name, where, getattr(options, "prefix", None))
+        if where and spools.setdefault(key, index) != index:
+            # Both would empty one spool, each without knowing of the other.
+            raise SettingsError(f"{file}: sinks[{index}]: goes to the same place as sinks[{spools[key]}]")
+    return made
 
 
 def _destination(given: Any, file: str, key: str) -> Destination:

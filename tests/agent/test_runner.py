@@ -151,3 +151,34 @@ def test_a_collector_takes_its_name_record_and_options_from_where_it_stands() ->
     assert found.record is Thing
     assert found.options is None
     assert found.name == "test_runner"
+
+
+def test_a_collector_that_exits_has_failed_and_runs_again(tmp_path: Path) -> None:
+    def leave(_: Host) -> Iterator[Thing]:
+        sys.exit("enough")
+        yield
+
+    runner = Runner(Host(str(tmp_path)), ORIGIN, SystemClock())
+    for _ in range(2):
+        message = runner.run(collector_that(leave), None, 5.0, None)
+        assert message is not None
+        assert message.status is Status.FAILED
+        assert message.error == "SystemExit: enough"
+    runner.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_worker_that_breaks_off_does_not_keep_its_collector_from_running(tmp_path: Path) -> None:
+    class BreakError(BaseException):
+        pass
+
+    def break_off(_: Host) -> Iterator[Thing]:
+        raise BreakError
+        yield
+
+    runner = Runner(Host(str(tmp_path)), ORIGIN, SystemClock())
+    first = runner.run(collector_that(break_off), None, 0.1, None)
+    assert first is not None
+    assert first.status is Status.LATE
+    assert runner.run(collector_that(rows), None, 5.0, None) is not None
+    runner.close()

@@ -1,5 +1,6 @@
 """The courier: what a destination says decides what leaves the spool, and people hear of it once."""
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -140,3 +141,37 @@ def test_a_closing_courier_gives_up_when_its_patience_ends(
     again = Courier("one", "place", taker, place, window=0.0, batch=100)
     again.close()
     assert taker.taken == [b"x"]
+
+
+def test_a_destination_that_wants_peace_for_ages_is_asked_again(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(courier, "LONGEST_AFTER", 0.01)
+    taker = Taker(later("busy", after=1e11))
+    one = opened(taker)
+    one.put(b"a")
+    wait_until(lambda: one._spool.waiting == 0)
+
+
+def test_a_destination_that_never_answers_does_not_keep_the_agent_from_stopping(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(courier, "PATIENCE", 0.05)
+    monkeypatch.setattr(courier, "GRACE", 0.05)
+    waits = threading.Event()
+    asked = []
+
+    class Deaf(Courier):
+        def interrupt(self) -> None:
+            waits.set()
+
+    def deliver(frames: list[Frame]) -> Outcome:
+        asked.append(frames)
+        assert waits.wait(30), "nobody interrupted"
+        return later("given up")
+
+    one = Deaf("deaf", "place deaf", deliver, place, window=0.0, batch=100)
+    one.put(b"a")
+    wait_until(lambda: bool(asked))
+    one.close()
+    assert len(asked) == 1

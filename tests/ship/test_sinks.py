@@ -175,13 +175,14 @@ class TestHttp(SinkContract):
         assert receiver.requests[0]["Content-Encoding"] == "gzip"
 
     def test_a_token_nobody_can_send_is_waited_for_and_the_sender_lives(
-        self, place: Place, receiver: Receiver
+        self, place: Place, receiver: Receiver, tmp_path: Path
     ) -> None:
-        sink = http.Http(options(receiver.url), place)
-        sink._token = "\u2019"
+        token = tmp_path / "token"
+        token.write_text("\u2019")
+        sink = http.Http(options(receiver.url)._replace(token_file=str(token)), place)
         sink.send(message(1))
         wait_until(lambda: sink._troubled)
-        sink._token = "good"
+        token.write_text("good")
         wait_until(lambda: len(receiver.taken) == 1)
         sink.close()
         assert receiver.requests[-1]["Authorization"] == "Bearer good"

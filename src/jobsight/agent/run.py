@@ -27,6 +27,8 @@ def run(
         if present:
             rows = collector.rows(host, options)
         status = Status.OK if present else Status.ABSENT
+    except SystemExit as problem:
+        status, rows, error = Status.FAILED, [], f"SystemExit: {problem}"[:LONGEST_ERROR]
     except Exception as problem:  # noqa: BLE001
         status, rows = Status.FAILED, []
         error = f"{type(problem).__name__}: {problem}"[:LONGEST_ERROR]

@@ -132,6 +132,13 @@ class Worker:
         self._asked.release()
 
     def _work(self) -> None:
+        try:
+            self._work_on()
+        finally:
+            # However it ends: a collector is skipped until the worker it was left to has.
+            self.returned = True
+
+    def _work_on(self) -> None:
         while not self._leaving:
             self._asked.acquire()
             for task in self._tasks:
@@ -143,4 +150,3 @@ class Worker:
                     self._since = self._clock.steady()
             else:
                 self._done.release()
-        self.returned = True

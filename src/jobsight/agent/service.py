@@ -24,7 +24,16 @@ def open_sinks(settings: Settings, host: Host, clock: Clock) -> list[Sink]:
     """The destinations; standard output if none is set."""
     place = Place(settings.node or host.node(), settings.spool, clock, host.keep(Tally))
     chosen = settings.sinks or (Destination("stdout", catalogue.sink("stdout").Options()),)
-    return [catalogue.sink(name).open_sink(options, place) for name, options in chosen]
+    sinks: list[Sink] = []
+    try:
+        for name, options in chosen:
+            sinks.append(catalogue.sink(name).open_sink(options, place))
+    except BaseException:
+        # Their threads and spools would live on beside those of the next attempt.
+        for sink in sinks:
+            sink.close()
+        raise
+    return sinks
 
 
 def settle() -> None:

@@ -50,8 +50,10 @@ INIT = 1
 def gains(before: dict[Ident, Total], after: dict[Ident, Total]) -> dict[Ident, Gain]:
     """What each process of `after` used since `before`."""
     inherited = _inherited(before, after)
+    gone = [before[ident] for ident in before.keys() - after.keys()]
+    living = {ident.pid for ident in after}
     found = {
-        ident: _gain(before.get(ident, total if total.merged else _NOTHING), total, inherited.get(ident, []))
+        ident: _gain(_since(before.get(ident), total, gone, living), total, inherited.get(ident, []))
         for ident, total in after.items()
     }
     init = next((ident for ident in after if ident.pid == INIT and ident in before), None)
@@ -74,6 +76,24 @@ def _orphaned(
         if heir != init and lacking > 0:
             found += min(lacking, sum(d.cpu + d.children for d in dead if d.parent not in living))
     return found
+
+
+def _since(earlier: Total | None, total: Total, gone: list[Total], living: set[int]) -> Total:
+    """What a gain is set against. Of a merged row that is what its members had used, as far as anybody knows: a row
+    that is gone may have become part of this one, all it had used with it, if they are of one parent or if its own
+    has gone as well.
+    """
+    if not total.merged:
+        return earlier or _NOTHING
+    if earlier is None:
+        return total
+    joined = [earlier, *(one for one in gone if one.parent == total.parent or one.parent not in living)]
+    return earlier._replace(
+        cpu=sum(one.cpu for one in joined),
+        children=sum(one.children for one in joined),
+        read=sum(one.read or 0 for one in joined),
+        written=sum(one.written or 0 for one in joined),
+    )
 
 
 _NOTHING = Total(0, 0.0, 0.0, 0, 0)

@@ -13,7 +13,7 @@ from jobsight.analyse.register import DEFAULT_EVERY, Known, Register
 from jobsight.analyse.sample import Name, groups, idents, labels, rows_by_job, totals
 from jobsight.analyse.usage import Interval, Machine, Usage, of_group, of_processes
 from jobsight.ingest.accept import Accepted
-from jobsight.store.protocol import FRESH
+from jobsight.store.protocol import FRESH, SLACK
 
 
 class Stamped(NamedTuple):
@@ -24,6 +24,18 @@ class Stamped(NamedTuple):
     boot: str
     time: float
     usage: Usage
+
+
+class Said(NamedTuple):
+    """What a node's last allocation message said of its jobs."""
+
+    time: float
+    every: float
+    labels: dict[Name, dict[str, Any]]
+
+    def of(self, name: Name, time: float) -> dict[str, Any] | None:
+        """What it says of a job at about this time: numbers come back, and a node may have stopped to tell."""
+        return self.labels.get(name) if abs(time - self.time) <= FRESH * self.every + SLACK else None
 
 
 class Last:
@@ -61,7 +73,7 @@ class Ledger:
         self._last: dict[tuple[str, str, str], dict[str, Last]] = defaultdict(dict)
         self._machines: dict[tuple[str, str], Machine] = defaultdict(Machine)
         # What each node's last allocation message says of its jobs, which may not be known yet: it comes first.
-        self._labels: dict[tuple[str, str], dict[Name, dict[str, Any]]] = {}
+        self._said: dict[tuple[str, str], Said] = {}
         self._usage: list[Stamped] = []
         self._touched: dict[str, Job] = {}
 
@@ -70,7 +82,7 @@ class Ledger:
         if sample.collector == "hardware":
             self._take_machine(sample)
         if sample.collector == "allocation":
-            self._labels[sample.cluster, sample.node] = labels(sample)
+            self._said[sample.cluster, sample.node] = Said(sample.time, sample.every or DEFAULT_EVERY, labels(sample))
         if sample.collector not in ("process", "cgroup"):
             return
         boots = self._last[sample.cluster, sample.node, sample.collector]
@@ -163,7 +175,8 @@ class Ledger:
         last.groups, last.jobs = now, jobs
 
     def _describe(self, sample: Accepted, name: Name, job: Job) -> None:
-        if found := self._labels.get((sample.cluster, sample.node), {}).get(name):
+        said = self._said.get((sample.cluster, sample.node))
+        if said is not None and (found := said.of(name, sample.time)):
             job.describe(found)
 
     def _enter(self, sample: Accepted, last: Last, job: Job, usage: Usage) -> None:

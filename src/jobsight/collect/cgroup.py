@@ -15,7 +15,7 @@ from jobsight.schema.units import Bytes, Count, Seconds
 
 ROOT = "sys/fs/cgroup"
 USER_HZ = 100
-# Larger than any file of a group.
+# Larger than nearly any file of a group: io.stat has a line of a hundred bytes for each block device.
 PIECE = 16384
 # What is read of files that have many lines.
 NAMES = frozenset({
@@ -220,7 +220,10 @@ def _shown(name: str) -> str:
 def _text(host: Host, path: str) -> str | None:
     """A group's file, which the kernel gives in one piece; None if it is not there (any more) or not for us."""
     try:
-        return host.piece(path, PIECE).decode("utf-8", "backslashreplace")
+        content = host.piece(path, PIECE)
+        if len(content) == PIECE:
+            content = host.read_bytes(path)
+        return content.decode("utf-8", "backslashreplace")
     except PermissionError:
         host.miss("path", "forbidden")
     except OSError:

@@ -184,7 +184,12 @@ def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwan
             seen.arguments = arguments(host, name)
     if seen.container is None and stat.user + stat.system >= WORKING:
         seen.container = container(host, name)
-    resting = same and stat.faults == seen.faults and stat.resident == seen.resident
+    # The address space too: memory that is asked for and not touched makes no fault.
+    resting = (
+        before is not None
+        and same
+        and (stat.faults, stat.resident, stat.virtual) == (seen.faults, seen.resident, before.memory_virtual)
+    )
     row = row_of(host, roster, name, seen, stat, before if resting else None, due=due)
     seen.row, seen.faults, seen.resident = row, stat.faults, stat.resident
     # A young one is looked at every time: it may be moved to its job's control group in its sleep.

@@ -18,8 +18,12 @@ from jobsight.ship.spool import Frame, Spool
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
+# However long a destination wants to be left alone: a number it got wrong must not silence a node.
+LONGEST_AFTER = 3600.0
 # How long a closing courier goes on handing over a backlog.
 PATIENCE = 5.0
+# And then for the answer it waits for.
+GRACE = 1.0
 
 # Two destinations may count into one tally, each from a thread of its own.
 _counting = threading.Lock()
@@ -92,7 +96,13 @@ class Courier:
         self._patience = self._place.clock.steady() + PATIENCE
         self._closing = True
         self._wake.set()
+        self._thread.join(PATIENCE + GRACE)
+        if self._thread.is_alive():
+            self.interrupt()
         self._thread.join()
+
+    def interrupt(self) -> None:
+        """Make a `deliver` that waits for an answer give up; called from another thread."""
 
     def hurried(self) -> bool:
         """Whether the time to finish is over: a `deliver` that waits should give up."""
@@ -104,7 +114,8 @@ class Courier:
             self._wake.wait()
             self._wait(pause or self._until_my_turn())
             pause = self._empty(pause)
-        self._empty(0.0)
+        if not self.hurried():
+            self._empty(0.0)
 
     def _until_my_turn(self) -> float:
         window = self._window
@@ -139,7 +150,7 @@ class Courier:
             if not outcome.done:
                 self._trouble(outcome.reason)
                 self._wake.set()
-                return max(longer, outcome.after)
+                return max(longer, min(outcome.after, LONGEST_AFTER))
             if self.hurried():
                 return 0.0
 

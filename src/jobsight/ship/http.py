@@ -35,7 +35,7 @@ def check(options: Options) -> None:
 class Http(Courier):
     def __init__(self, options: Options, place: Place) -> None:
         self._post = Poster(address(options.url), options.timeout)
-        self._token = _token(options.token_file)
+        self._token_file = options.token_file
         name = f"http-{zlib.crc32(options.url.encode()):08x}"
         super().__init__(name, options.url, self._deliver, place, window=options.window, batch=options.batch)
 
@@ -45,6 +45,9 @@ class Http(Courier):
     def close(self) -> None:
         super().close()
         self._post.close()
+
+    def interrupt(self) -> None:
+        self._post.abort()
 
     def _deliver(self, frames: list[Frame]) -> Outcome:
         answer = self._post.post(b"".join(frame.payload for frame in frames), self._headers())
@@ -73,8 +76,10 @@ class Http(Courier):
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
+        # Read each time: one that cannot be read is mended while messages wait, and must not keep an agent from
+        # starting or from reloading.
+        if token := _token(self._token_file):
+            headers["Authorization"] = f"Bearer {token}"
         return headers
 
 

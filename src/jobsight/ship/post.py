@@ -41,6 +41,9 @@ def address(url: str) -> Address:
     host, colon, port = place.rpartition(":")
     if not colon or place.endswith("]"):
         host, port = place, ""
+    if "@" in place:
+        # Not the address itself: there may be a password in it.
+        raise ValueError("expected an address without a user's name: secrets belong into a file")
     if not host or (port and not port.isdecimal()):
         raise ValueError(f"expected a host and perhaps a port, got {place!r} in {url!r}")
     number = int(port) if port else (443 if scheme == "https" else 80)
@@ -54,17 +57,27 @@ class Poster:
         self._to = to
         self._timeout = timeout
         self._socket: socket.socket | None = None
+        self._aborted = False
 
     def post(self, body: bytes, headers: dict[str, str]) -> Answer:
         """Send and wait for the answer. OSError if it did not come; a stale kept connection is tried anew once."""
+        if self._aborted:
+            raise PostError("given up")
         kept = self._socket is not None
         try:
             return self._exchange(body, headers)
         except OSError:
             self.close()
-            if not kept:
+            if not kept or self._aborted:
                 raise
             return self._exchange(body, headers)
+
+    def abort(self) -> None:
+        """From another thread: who waits for an answer gets none, and nothing is sent any more."""
+        self._aborted = True
+        if (link := self._socket) is not None:
+            with contextlib.suppress(OSError):
+                link.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         if self._socket is not None:

@@ -136,6 +136,10 @@ class Receiver(Courier):
         if self._open is not None:
             self._open[1].close()
 
+    def interrupt(self) -> None:
+        if (opened := self._open) is not None:
+            opened[1].abort()
+
     def _deliver(self, frames: list[Frame]) -> Outcome:
         """One by one, as far as it goes: what was taken must not be sent again because of what follows."""
         done, never, reason = 0, 0, ""
