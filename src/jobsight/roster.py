@@ -13,7 +13,7 @@ from jobsight.host import Host
 # Every so many samples a process is looked at anew: it may have changed its user or its control group, or moved
 # bytes without using a tick of CPU time. Both are rare once it is no longer young. The turns are spread by pid. A
 # look anew costs six times a glance: every sixteenth sample it would be a third of all.
-TURN = 128
+TURN = 64
 # Each held file pins 4.4 KiB of kernel memory.
 HELD = 4096
 # A job's first process is started as root and outside the job's control group: look again while it is young.
