@@ -5,10 +5,12 @@ user and control group are looked up once a life and then only now and then. All
 roster leads to the same rows.
 """
 
+from contextlib import suppress
 from errno import EMFILE, ENFILE
 
 from jobsight.formats import cgrouppath
 from jobsight.host import Host
+from jobsight.sleepers import Sleepers, runs
 
 # Every so many samples a process is looked at anew: it may have changed its user or its control group, or moved
 # bytes without using a tick of CPU time. Both are rare once it is no longer young. The turns are spread by pid. A
@@ -30,8 +32,8 @@ class Seen:
     """One process as it was last seen."""
 
     __slots__ = (
-        "arguments", "container", "faults", "group", "held", "held_io", "held_statm", "mark", "owner", "resident",
-        "row", "turn",
+        "arguments", "asleep", "calm", "container", "faults", "group", "held", "held_io", "held_statm", "mark",
+        "owner", "parent", "resident", "row", "slept", "turn",
     )  # fmt: skip
 
     def __init__(self, held: int, turn: int) -> None:
@@ -39,6 +41,12 @@ class Seen:
         self.held = held
         self.held_io = CLOSED
         self.held_statm = CLOSED
+        # Of a process that is left asleep, the one file held; what it said; and who its parent is.
+        self.asleep = CLOSED
+        self.slept = 0
+        self.parent = ""
+        # Samples without a move.
+        self.calm = 0
         self.turn = turn
         self.owner = ""
         self.group: cgrouppath.JobGroup | None = None
@@ -66,6 +74,8 @@ class Roster:
         self.turn = 0
         self.young = 0.0
         self._groups: dict[bytes, cgrouppath.JobGroup | None] = {}
+        self._sleepers = Sleepers()
+        self._last_pid = 0
         self.held = 0
         self._room = -1
 
@@ -82,14 +92,35 @@ class Roster:
         self.young = host.uptime() - YOUTH
         if self._room < 0:
             self._room = min(HELD, host.room())
-        for gone in self.seen.keys() - names:
-            self.forget(host, gone)
-        self.skipped &= names
+        gone = (self.seen.keys() | self.skipped) - names
+        for name in gone & self.seen.keys():
+            self.forget(host, name)
+        for name in self._sleepers.begin(host, gone):
+            with suppress(OSError):  # just gone: reading it will tell
+                self.wake(host, name, self.seen[name])
+        self.skipped -= gone
+        self._doubt(host)
         if self.turn == 0:
             self.skipped.clear()
             self._groups.clear()
         fresh = names - self.seen.keys() - self.skipped
         return [*self.seen, *(name for name in listed if name in fresh and name.isascii() and name.isdecimal())]
+
+    def _doubt(self, host: Host) -> None:
+        """Take out of the skipped those whose number may be another's by now: the kernel gives numbers out in rising
+        order and begins again, so they lie between the last one given out at the last sample and at this one.
+        """
+        try:
+            last, now = self._last_pid, int(host.piece("proc/loadavg").split()[-1])
+        except (OSError, ValueError, IndexError):
+            return
+        self._last_pid = now
+        if 0 <= now - last < len(self.skipped):
+            self.skipped.difference_update(map(str, range(last + 1, now + 1)))
+        elif now >= last:
+            self.skipped = {name for name in self.skipped if not last < int(name) <= now}
+        else:
+            self.skipped = {name for name in self.skipped if now < int(name) <= last}
 
     def meet(self, host: Host, name: str) -> Seen:
         """A process not seen before."""
@@ -116,8 +147,45 @@ class Roster:
     def forget(self, host: Host, name: str) -> None:
         seen = self.seen.pop(name, None)
         self.forbidden.discard(name)
-        for held in (seen.held, seen.held_io, seen.held_statm) if seen else ():
+        if seen is not None:
+            self._sleepers.drop(name, seen.parent)
+            for held in (seen.held, seen.held_io, seen.held_statm, seen.asleep):
+                self._drop(host, held)
+
+    def rest(self, host: Host, name: str, seen: Seen, parent: int) -> None:
+        """A process of one thread that sleeps and has not moved for a while: from now on ask only if it ran.
+
+        If the machine leaves it alone, and if we would know of its parent's death.
+        """
+        above = str(parent)
+        if not self._sleepers.safe or not (above in self.seen or above in self.skipped or above == "0"):
+            return
+        path = f"proc/{name}/schedstat"
+        asleep = CLOSED
+        try:
+            asleep = self._hold(host, path)
+            text = host.peek(asleep) if asleep >= 0 else b""
+            # It may have run since it was looked at: what it says now must be older than the last look.
+            if not runs(text) or hash(host.peek(seen.held)) != seen.mark:
+                self._drop(host, asleep)
+                return
+        except OSError:
+            self._drop(host, asleep)
+            return
+        for held in (seen.held, seen.held_io, seen.held_statm):
             self._drop(host, held)
+        seen.held, seen.held_io, seen.held_statm = CLOSED, CLOSED, CLOSED
+        seen.asleep, seen.slept, seen.parent = asleep, hash(text), above
+        self._sleepers.add(name, above)
+
+    def wake(self, host: Host, name: str, seen: Seen) -> None:
+        """It ran, or something happened to it."""
+        self._sleepers.drop(name, seen.parent)
+        self._drop(host, seen.asleep)
+        seen.asleep, seen.parent, seen.calm = CLOSED, "", 0
+        # Who has been read once is read again soon.
+        seen.held_io = seen.held_statm = ONCE
+        seen.held = self._hold(host, f"proc/{name}/stat")
 
     def skip(self, host: Host, name: str, *, for_good: bool) -> None:
         """Nobody wants to know of it; not `for_good` if it may yet become somebody's."""

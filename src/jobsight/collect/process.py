@@ -15,9 +15,10 @@ from jobsight.collector import ParseError, collector
 from jobsight.formats import cpulist, procstat
 from jobsight.host import Host
 from jobsight.rollup import rolled_up
-from jobsight.roster import Roster, Seen, container
+from jobsight.roster import CLOSED, Roster, Seen, container
 from jobsight.schema.record import counter, gauge, label, record
 from jobsight.schema.units import Bytes, Count, Seconds
+from jobsight.sleepers import REST
 
 # More pages or bytes than any process has: a damaged line, not a number.
 MOST = 2**50
@@ -109,11 +110,18 @@ def every_one(host: Host, options: Options) -> list[Process]:
         before = met.get(name)
         try:
             seen = before or roster.meet(host, name)
+            if seen.asleep >= 0 and seen.turn != turn:
+                if hash(peek(seen.asleep)) == seen.slept:
+                    rows.append(seen.row)
+                    continue
+                roster.wake(host, name, seen)
             line = peek(seen.held) if seen.held >= 0 else host.piece(f"proc/{name}/stat")
             # Most processes sleep: for them this comparison is all.
             row = seen.row
             if hash(line) != seen.mark or seen.turn == turn:
                 row = update(host, roster, name, seen, line, unwanted)
+            else:
+                settle(host, roster, name, seen)
         except PermissionError:
             # There, and not for us: /proc mounted with hidepid=1.
             roster.hidden = True
@@ -192,9 +200,21 @@ def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwan
     )
     row = row_of(host, roster, name, seen, stat, before if resting else None, due=due)
     seen.row, seen.faults, seen.resident = row, stat.faults, stat.resident
+    seen.calm = 0
+    if seen.asleep >= 0:
+        # Looked at in its sleep, because it was its turn: nothing more is held of it than that it sleeps.
+        seen.held_io = seen.held_statm = CLOSED
     # A young one is looked at every time: it may be moved to its job's control group in its sleep.
     seen.mark = None if young else hash(line)
     return row
+
+
+def settle(host: Host, roster: Roster, name: str, seen: Seen) -> None:
+    """Another sample without a move: after some of them it may be left asleep."""
+    seen.calm += 1
+    row: Process = seen.row  # type: ignore[assignment]
+    if seen.calm % REST == 0 and row.state == "S" and row.threads == 1 and seen.held >= 0:
+        roster.rest(host, name, seen, row.parent)
 
 
 def row_of(
