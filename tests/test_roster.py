@@ -1,6 +1,7 @@
 """The roster's held files: every one is let go."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -29,3 +30,9 @@ def test_a_host_that_was_closed_holds_nothing_new() -> None:
     host.close()
     with pytest.raises(FileNotFoundError):
         host.hold("proc/self/stat")
+
+
+def test_a_pipe_where_a_file_is_expected_reads_as_empty(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "17")
+    host = Host(str(tmp_path))
+    assert host.read_bytes("17") == host.piece("17") == b""

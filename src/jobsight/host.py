@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FLAGS = os.O_RDONLY | os.O_CLOEXEC
+# Not to wait: a named pipe that somebody put where a file is expected reads as empty.
+FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 # Larger than any /proc file of one process; larger files are read in a loop.
 PIECE = 65536
 

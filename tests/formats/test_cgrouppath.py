@@ -46,13 +46,13 @@ LONG = "b92202ddc078a88a1a4a414441aaf2c5a657d0de0e76d04746c3a0e949e26fe7"
         (
             "/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-77.scope",
             "systemd",
-            "app-firefox-77",
+            "1000.app-firefox-77",
             "user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-77.scope",
         ),
         (
             "/user.slice/user-1000.slice/user@1000.service/app.slice/jupyter.service/worker",
             "systemd",
-            "jupyter",
+            "1000.jupyter",
             "user.slice/user-1000.slice/user@1000.service/app.slice/jupyter.service",
         ),
         # A path without the leading slash, as it is below a mount.

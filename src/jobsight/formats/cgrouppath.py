@@ -50,11 +50,11 @@ GRAMMARS = (
     Grammar("podman", "user.slice/user-*.slice/user@*.service/user.slice/libpod-{container}.scope"),
     Grammar("containerd", "default/{container}"),
     Grammar("containerd", "system.slice/cri-containerd-{container}.scope"),
-    # A service is a job of the machine; a desktop program is one of its user. A login's `session-2.scope` is none: it
-    # holds many sessions.
+    # A service is a job of the machine; a desktop program is one of its user, and two users may have the same: their
+    # numbers are part of the names. A login's `session-2.scope` is none: it holds many sessions.
     Grammar("systemd", "system.slice/{job}.service"),
-    Grammar("systemd", "user.slice/user-*.slice/user@*.service/app.slice/{job}.service"),
-    Grammar("systemd", "user.slice/user-*.slice/user@*.service/app.slice/{job}.scope"),
+    Grammar("systemd", "user.slice/user-*.slice/user@{uid}.service/app.slice/{job}.service"),
+    Grammar("systemd", "user.slice/user-*.slice/user@{uid}.service/app.slice/{job}.scope"),
 )
 
 # What stands for the job in a template. A SLUID is `s` and thirteen digits of Crockford's base 32; a container has 64
@@ -62,6 +62,7 @@ GRAMMARS = (
 HOLES = {
     "{job}": "(?P<job>[^/]+)",
     "{number}": "(?P<job>[0-9]+)",
+    "{uid}": "(?P<uid>[0-9]+)",
     "{sluid}": "(?P<job>s[0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{13})",
     "{container}": "(?P<job>[0-9a-f]{12})[0-9a-f]*",
 }
@@ -114,7 +115,9 @@ def job_of(path: str) -> JobGroup | None:
     inside = path.removeprefix("/")
     for grammar, literal in _LITERALS:
         if literal in inside and (found := _whole(grammar.template).match(inside)):
-            return JobGroup(grammar.scheduler, found["job"], found["path"])
+            owner = found.groupdict().get("uid")
+            job = f"{owner}.{found['job']}" if owner else found["job"]
+            return JobGroup(grammar.scheduler, job, found["path"])
     return None
 
 
