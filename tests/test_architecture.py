@@ -47,8 +47,12 @@ NODE_FILES = (
     "recording.py",
     "apart.py",
     "lineage.py",
+    "ownership.py",
+    "prologs.py",
     "rollup.py",
     "roster.py",
+    "serving.py",
+    "sleepers.py",
 )
 # The agent hands to sinks, sinks know the agent's schedule.
 TOGETHER = {frozenset({"agent", "ship"})}
@@ -133,6 +137,7 @@ def test_only_what_must_not_stop_catches_everything() -> None:
     ]
     assert blind == [
         "src/jobsight/agent/run.py",  # one collector must not stop the others
+        "src/jobsight/drivers/attendant.py",  # whatever a vendor's library does is told, not suffered
         "src/jobsight/show/server.py",  # nor one batch the loading
         "src/jobsight/store/embedded.py",  # nor one segment those after it
     ]

@@ -150,11 +150,11 @@ def _start(child: Child, path: str, command: tuple[str, ...], variables: dict[st
     actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)]
     try:
         for number, kept in ((1, child.text), (2, child.error)):
-            ours, their = _pipe()
+            ours, their = pipe()
             child.pipes[ours] = kept
             theirs.append(their)
             actions.append((os.POSIX_SPAWN_DUP2, their, number))
-        actions += [(os.POSIX_SPAWN_CLOSE, number) for number in _inheritable()]
+        actions += [(os.POSIX_SPAWN_CLOSE, number) for number in inheritable()]
         child.pid = os.posix_spawn(
             path,
             command,
@@ -173,7 +173,7 @@ def _start(child: Child, path: str, command: tuple[str, ...], variables: dict[st
             os.close(their)
 
 
-def _pipe() -> tuple[int, int]:
+def pipe() -> tuple[int, int]:
     """To read without waiting, and to write. Above 2: a process may have been started without those three."""
     import fcntl
 
@@ -186,7 +186,7 @@ def _pipe() -> tuple[int, int]:
     return ends[0], ends[1]
 
 
-def _inheritable() -> list[int]:
+def inheritable() -> list[int]:
     """Files that a library opened without a thought for our children; Python's own are closed on exec."""
     found = []
     for name in os.listdir("/proc/self/fd"):

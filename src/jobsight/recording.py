@@ -111,6 +111,9 @@ class Recording(Host):
     def peek(self, held: int, size: int = 1024) -> bytes:
         return self._found(self._paths[held], super().peek(held, size))
 
+    def told(self, path: str, content: bytes) -> None:
+        self._found(path, content)
+
     def run(self, command: tuple[str, ...], limit: float, **options: Any) -> Output:
         output = super().run(command, limit, **options)
         # The first of a program stands for all whose words the copy does not know: words may tell the time.

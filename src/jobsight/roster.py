@@ -178,6 +178,12 @@ class Roster:
         seen.asleep, seen.slept, seen.parent = asleep, hash(text), above
         self._sleepers.add(name, above)
 
+    def moved(self, seen: Seen) -> None:
+        """It was read anew. If that was in its sleep, because it was its turn, no more is held than that it sleeps."""
+        seen.calm = 0
+        if seen.asleep >= 0:
+            seen.held_io = seen.held_statm = CLOSED
+
     def wake(self, host: Host, name: str, seen: Seen) -> None:
         """It ran, or something happened to it."""
         self._sleepers.drop(name, seen.parent)

@@ -15,7 +15,7 @@ from jobsight.collector import ParseError, collector
 from jobsight.formats import cpulist, procstat
 from jobsight.host import Host
 from jobsight.rollup import rolled_up
-from jobsight.roster import CLOSED, Roster, Seen, container
+from jobsight.roster import Roster, Seen, container
 from jobsight.schema.record import counter, gauge, label, record
 from jobsight.schema.units import Bytes, Count, Seconds
 from jobsight.sleepers import REST
@@ -200,10 +200,7 @@ def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwan
     )
     row = row_of(host, roster, name, seen, stat, before if resting else None, due=due)
     seen.row, seen.faults, seen.resident = row, stat.faults, stat.resident
-    seen.calm = 0
-    if seen.asleep >= 0:
-        # Looked at in its sleep, because it was its turn: nothing more is held of it than that it sleeps.
-        seen.held_io = seen.held_statm = CLOSED
+    roster.moved(seen)
     # A young one is looked at every time: it may be moved to its job's control group in its sleep.
     seen.mark = None if young else hash(line)
     return row

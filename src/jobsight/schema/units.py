@@ -13,6 +13,8 @@ Count = NewType("Count", int)
 Ratio = NewType("Ratio", float)
 Hertz = NewType("Hertz", int)
 Celsius = NewType("Celsius", float)
+Watts = NewType("Watts", float)
+Joules = NewType("Joules", float)
 
 # The word Prometheus and the reference pages use. A plain str, int or bool has no unit.
 WORDS: dict[Any, str] = {
@@ -23,6 +25,8 @@ WORDS: dict[Any, str] = {
     Ratio: "ratio",
     Hertz: "hertz",
     Celsius: "celsius",
+    Watts: "watts",
+    Joules: "joules",
 }
 
 

@@ -1,0 +1,96 @@
+"""The makers of cards, and the readings of all that a machine has.
+
+A driver is a module with a class `Reader`, whose `read` gives a `Reading`. It is loaded only where the kernel has a
+module for such cards, and works in a process of its own, so that one maker's trouble is not the other's.
+"""
+
+import json
+from _thread import allocate_lock
+from typing import NamedTuple
+
+from jobsight.clock import SystemClock
+from jobsight.drivers.attendant import ANSWER, Attendant, AttendantError, LateError
+from jobsight.drivers.card import Card, Reading, reading_of
+from jobsight.host import Host
+
+# Where a copy of a machine has its readings.
+RECORDED = "gpus"
+# Seconds for which a reading serves the collectors of one sample.
+FRESH = 1.0
+
+
+class Vendor(NamedTuple):
+    name: str
+    module: str
+    """Of the kernel."""
+    driver: str
+
+
+VENDORS = (Vendor("nvidia", "sys/module/nvidia", "nvml"),)
+NEEDS = tuple(vendor.module for vendor in VENDORS)
+
+
+def recorded_as(vendor: Vendor) -> str:
+    """Where a copy has a maker's readings."""
+    return f"{RECORDED}/{vendor.name}.json"
+
+
+class Cards:
+    """All cards of a machine: read once for all who ask at about the same time."""
+
+    def __init__(self) -> None:
+        self._attendants: dict[str, Attendant] = {}
+        self._lock = allocate_lock()
+        self._clock = SystemClock()
+        self._at = float("-inf")
+        self._reading = Reading([], [])
+
+    def read(self, host: Host) -> Reading:
+        """What all makers' libraries say. One that says nothing is a card without a name, with its trouble."""
+        with self._lock:
+            if self._clock.steady() - self._at > FRESH:
+                self._reading = self._recorded(host) if not host.live else self._live(host)
+                self._at = self._clock.steady()
+            return self._reading
+
+    def _live(self, host: Host) -> Reading:
+        present = [vendor for vendor in VENDORS if host.exists(vendor.module)]
+        found = Reading([], [])
+        asked = []
+        for vendor in present:
+            attendant = self._attendants.setdefault(vendor.name, Attendant(vendor.driver))
+            try:
+                attendant.ask()
+                asked.append(vendor)
+            except AttendantError as error:
+                found.cards.append(self._silent(host, vendor, error))
+        until = self._clock.steady() + ANSWER
+        for vendor in asked:
+            try:
+                said = self._attendants[vendor.name].answer(until)
+                reading = reading_of(said)
+            except (AttendantError, ValueError) as error:
+                found.cards.append(self._silent(host, vendor, error))
+            else:
+                host.told(recorded_as(vendor), json.dumps(said, indent=1).encode())
+                found.cards.extend(reading.cards)
+                found.holders.extend(reading.holders)
+        return found
+
+    def _silent(self, host: Host, vendor: Vendor, error: Exception) -> Card:
+        host.miss("uuid", "late" if isinstance(error, LateError) else "failed")
+        return Card(vendor.name, trouble=str(error))
+
+    def _recorded(self, host: Host) -> Reading:
+        found = Reading([], [])
+        for vendor in VENDORS:
+            text = host.glimpse(recorded_as(vendor), "uuid")
+            if text is not None:
+                reading = reading_of(json.loads(text))
+                found.cards.extend(reading.cards)
+                found.holders.extend(reading.holders)
+        return found
+
+    def close(self) -> None:
+        for attendant in self._attendants.values():
+            attendant.close()
