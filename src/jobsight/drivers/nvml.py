@@ -45,6 +45,7 @@ class Reader:
         self._library = library or Library()
         self._means = Means(self._library)
         self._xids = Xids(self._library)
+        self._fixed: dict[str, Card] = {}
 
     def read(self) -> Reading:
         library = self._library
@@ -73,24 +74,14 @@ class Reader:
 
     def _card(self, handle: c_void_p, index: int) -> Card:
         library = self._library
-        number, text = library.number, library.text
-        pci, mode = Pci(), c_uint()
+        number = library.number
+        mode = c_uint()
         divided = library.ask("nvmlDeviceGetMigMode", handle, byref(mode), byref(c_uint())) and mode.value == 1
-        return Card(
-            vendor="nvidia",
-            uuid=text("nvmlDeviceGetUUID", handle) or "",
-            ordinal=index,
-            minor=number("nvmlDeviceGetMinorNumber", handle),
-            address=pci.address.decode() if library.ask("nvmlDeviceGetPciInfo_v3", handle, byref(pci)) else None,
-            model=text("nvmlDeviceGetName", handle),
-            architecture=ARCHITECTURES.get(number("nvmlDeviceGetArchitecture", handle) or 0),
-            firmware=text("nvmlDeviceGetVbiosVersion", handle),
+        return self._fixed_of(handle, index)._replace(
             divided=divided,
             fan=scaled(number("nvmlDeviceGetFanSpeed", handle), PERCENT),
             clock=scaled(number("nvmlDeviceGetClockInfo", handle, c_uint(SM_CLOCK)), MEGA),
-            clock_max=scaled(number("nvmlDeviceGetMaxClockInfo", handle, c_uint(SM_CLOCK)), MEGA),
             memory_clock=scaled(number("nvmlDeviceGetClockInfo", handle, c_uint(MEMORY_CLOCK)), MEGA),
-            memory_clock_max=scaled(number("nvmlDeviceGetMaxClockInfo", handle, c_uint(MEMORY_CLOCK)), MEGA),
             temperature=scaled(number("nvmlDeviceGetTemperature", handle, c_uint(0)), 1.0),
             memory_temperature=self._field(handle, MEMORY_TEMPERATURE),
             throttle=self._throttle(handle),
@@ -101,6 +92,27 @@ class Reader:
             **self._memory(handle),
             **self._power(handle),
         )
+
+    def _fixed_of(self, handle: c_void_p, index: int) -> Card:
+        """What a card is, asked once: some of it is dear, and after a change of driver this process ends."""
+        library, uuid = self._library, self._library.text("nvmlDeviceGetUUID", handle) or ""
+        if uuid and uuid in self._fixed:
+            return self._fixed[uuid]._replace(ordinal=index)
+        number, text, pci = library.number, library.text, Pci()
+        found = Card(
+            vendor="nvidia",
+            uuid=uuid,
+            ordinal=index,
+            minor=number("nvmlDeviceGetMinorNumber", handle),
+            address=pci.address.decode() if library.ask("nvmlDeviceGetPciInfo_v3", handle, byref(pci)) else None,
+            model=text("nvmlDeviceGetName", handle),
+            architecture=ARCHITECTURES.get(number("nvmlDeviceGetArchitecture", handle) or 0),
+            firmware=text("nvmlDeviceGetVbiosVersion", handle),
+            clock_max=scaled(number("nvmlDeviceGetMaxClockInfo", handle, c_uint(SM_CLOCK)), MEGA),
+            memory_clock_max=scaled(number("nvmlDeviceGetMaxClockInfo", handle, c_uint(MEMORY_CLOCK)), MEGA),
+        )
+        self._fixed[uuid] = found
+        return found
 
     def _memory(self, handle: c_void_p) -> dict[str, Any]:
         found = Memory()

@@ -67,9 +67,9 @@ class Means:
         rates = Utilization()
         if self._library.ask("nvmlDeviceGetUtilizationRates", handle, byref(rates)):
             card = card._replace(utilization=rates.gpu * PERCENT, memory_utilization=rates.memory * PERCENT)
-        mean = self._buffered(handle, kept)
-        if mean is not None:
-            card = card._replace(utilization=mean)
+        if not self._has_monitor(handle):
+            mean = self._buffered(handle, kept)
+            card = card if mean is None else card._replace(utilization=mean)
         card = self._monitored(handle, None, kept, seconds, card)
         if card.utilization is not None:
             kept.busy += card.utilization * seconds
@@ -128,8 +128,7 @@ class Means:
 
     def _monitored(self, handle: c_void_p, instance: int | None, kept: Kept, seconds: float, card: Card) -> Card:
         """The monitor's means since its last sample, where there is a monitor."""
-        support = Support(VERSION, 0)
-        if self._library.call("nvmlGpmQueryDeviceSupport", handle, byref(support)) or not support.supported:
+        if not self._has_monitor(handle):
             return card
         sample = self._sample(handle, instance)
         before, kept.sample = kept.sample, sample
@@ -148,6 +147,10 @@ class Means:
             tensor_active=share(found, TENSOR),
             memory_active=share(found, DRAM),
         )
+
+    def _has_monitor(self, handle: c_void_p) -> bool:
+        support = Support(VERSION, 0)
+        return not self._library.call("nvmlGpmQueryDeviceSupport", handle, byref(support)) and bool(support.supported)
 
     def _sample(self, handle: c_void_p, instance: int | None) -> c_void_p | None:
         sample = c_void_p()
