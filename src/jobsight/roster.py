@@ -179,7 +179,7 @@ class Roster:
         self._sleepers.add(name, above)
 
     def moved(self, seen: Seen) -> None:
-        """It was read anew. If that was in its sleep, because it was its turn, no more is held than that it sleeps."""
+        """It was read anew. If that was in its sleep, because its turn had come, no more is held than before."""
         seen.calm = 0
         if seen.asleep >= 0:
             seen.held_io = seen.held_statm = CLOSED
