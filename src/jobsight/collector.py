@@ -14,6 +14,10 @@ class ParseError(ValueError):
     """A source that exists and does not read as its format says. Say what was expected and what was seen."""
 
 
+class AbsentError(RuntimeError):
+    """The source is not this machine's to read, which the collector saw only when it ran."""
+
+
 class Collector(NamedTuple):
     """One source, one record, one table."""
 
@@ -24,6 +28,7 @@ class Collector(NamedTuple):
     every: float
     runs: tuple[str, ...]
     function: Callable[..., Iterator[Any]]
+    through: tuple[str, ...] = ()
 
     @property
     def about(self) -> str:
@@ -34,7 +39,7 @@ class Collector(NamedTuple):
 
     def rows(self, host: Host, options: Any = None) -> list[Any]:
         """Run once. Options default to the collector's own defaults."""
-        host.allow(self.runs)
+        host.allow(self.runs + self.through)
         if self.options is None:
             return list(self.function(host))
         return list(self.function(host, options if options is not None else self.options()))
@@ -47,10 +52,11 @@ class Collector(NamedTuple):
 
 
 def collector(
-    *needs: str, every: float = 30.0, runs: tuple[str, ...] = ()
+    *needs: str, every: float = 30.0, runs: tuple[str, ...] = (), through: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Iterator[Any]]], Callable[..., Iterator[Any]]]:
     """Mark the collector of a module. `needs`: paths of which one must exist, else the source is absent. `runs`:
-    programs it may run, of which one must be there; sampling runs none.
+    programs it may run, of which one must be there; sampling runs none. `through`: programs by which it may run those
+    with other rights.
     """
 
     def mark(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
@@ -65,6 +71,7 @@ def collector(
             every=every,
             runs=runs,
             function=function,
+            through=through,
         )
         return function
 

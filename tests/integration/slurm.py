@@ -1,4 +1,4 @@
-"""A real Slurm on this machine: munge, MariaDB, slurmdbd, slurmctld and one slurmd, in a temporary directory.
+"""A real Slurm on this machine: munge, MariaDB, slurmdbd, slurmctld and a slurmd a node, in a temporary directory.
 
 All of it listens on free ports, is started with an environment of its own and is stopped by process id. The node's
 name and the first job's number are this cluster's alone, so that two clusters side by side (two test workers) share
@@ -69,11 +69,11 @@ SlurmUser=slurm
 SlurmdUser=root
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 StateSaveLocation={base}/state
-SlurmdSpoolDir={base}/spool
+SlurmdSpoolDir={base}/spool/%n
 SlurmctldPidFile={base}/run/slurmctld.pid
-SlurmdPidFile={base}/run/slurmd.pid
+SlurmdPidFile={base}/run/slurmd.%n.pid
 SlurmctldLogFile={base}/log/slurmctld.log
-SlurmdLogFile={base}/log/slurmd.log
+SlurmdLogFile={base}/log/slurmd.%n.log
 ProctrackType=proctrack/cgroup
 TaskPlugin=task/cgroup
 JobAcctGatherType=jobacct_gather/cgroup
@@ -96,9 +96,27 @@ PrologFlags=Alloc,Contain
 SlurmdTimeout=60
 SlurmdParameters=config_overrides
 DefMemPerCPU=200
-NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={slurmd} CPUs=8 Boards=1 SocketsPerBoard=1 \
-CoresPerSocket=8 ThreadsPerCore=1 RealMemory=8000 State=UNKNOWN
 PartitionName=normal Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+NODE_CONF = """\
+NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 Boards=1 SocketsPerBoard=1 \
+CoresPerSocket=8 ThreadsPerCore=1 RealMemory=8000 State=UNKNOWN{more}
+"""
+
+# What a user has is that user's own.
+PRIVATE_CONF = """\
+PrivateData=jobs
+"""
+
+# Pretend GPUs: devices that every machine has.
+GPU_CONF = """\
+GresTypes=gpu
+AccountingStorageTRES=gres/gpu,gres/gpu:a100
+"""
+GRES_CONF = """\
+Name=gpu Type=a100 File=/dev/null
+Name=gpu Type=a100 File=/dev/zero
 """
 
 CGROUP_CONF = """\
@@ -117,15 +135,17 @@ exec {script} {base}/jobs
 
 
 class Slurm:
-    """One cluster of one node."""
+    """One cluster. Of several nodes each has two pretend GPUs, and users do not see each other's jobs."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, nodes: int = 1) -> None:
         self.base = base
         self.conf = base / "etc" / "slurm.conf"
-        self.node = f"n{os.getpid()}"
+        mine = f"n{os.getpid()}"
+        self.nodes = [mine] if nodes == 1 else [f"{mine}x{number}" for number in range(1, nodes + 1)]
+        self.node = self.nodes[0]
         self.jobs = base / "jobs"
         """Where the prolog writes what it knows of each job."""
-        self._ports = {name: free_port() for name in ("mysql", "dbd", "ctld", "slurmd")}
+        self._ports = {name: free_port() for name in ("mysql", "dbd", "ctld", "slurmd", *self.nodes)}
         self._daemons: list[subprocess.Popen[bytes]] = []
 
     def run(self, *command: str, user: str = "root", given: str = "") -> str:
@@ -192,12 +212,14 @@ class Slurm:
             self.run("sacctmgr", "-i", "-Q", "add", "user", user, f"Account={account}", "Cluster=testcluster")
         self._daemon("slurmctld", "-D", user="slurm")
         self._until("scontrol", "ping")
-        self._daemon("slurmd", "-D", "-N", self.node)
-        wait_until(lambda: self.run("sinfo", "-h", "-o", "%T").strip() == "idle", 60, "the node is idle")
+        for node in self.nodes:
+            (self.base / "spool" / node).mkdir()
+            self._daemon("slurmd", "-D", "-N", node)
+        wait_until(lambda: self.run("sinfo", "-h", "-o", "%T").strip() == "idle", 60, "all nodes are idle")
 
     def stop(self) -> None:
         """End jobs first: a step whose controller is gone lives on for minutes."""
-        if len(self._daemons) == 5 and all(daemon.poll() is None for daemon in self._daemons):
+        if len(self._daemons) == 4 + len(self.nodes) and all(daemon.poll() is None for daemon in self._daemons):
             self.run("scancel", "--me", "--quiet")
             for user in ACCOUNTS:
                 self.run("scancel", "--quiet", "--user", user)
@@ -215,17 +237,24 @@ class Slurm:
     def _write(self) -> None:
         """Keys, settings and the two hooks."""
         host = os.uname().nodename.partition(".")[0]
-        facts = {"base": self.base, "host": host, "node": self.node, **self._ports}
+        facts = {"base": self.base, "host": host, **self._ports}
+        large = len(self.nodes) > 1
+        more = " Gres=gpu:a100:2" if large else ""
+        hidden = PRIVATE_CONF if large else ""
+        nodes = "".join(NODE_CONF.format(node=n, host=host, port=self._ports[n], more=more) for n in self.nodes)
         first = 1000 * (1 + os.getpid() % 60000)  # the largest that Slurm takes is some 67 million
         version = "v2" if (CGROUP / "cgroup.controllers").exists() else "v1"
         places = self.conf.parent
-        self.conf.write_text(SLURM_CONF.format(first=first, **facts))
+        added = GPU_CONF if large else ""
+        self.conf.write_text(hidden + added + nodes + SLURM_CONF.format(first=first, **facts))
+        if large:
+            (places / "gres.conf").write_text(GRES_CONF)
         (places / "cgroup.conf").write_text(CGROUP_CONF.format(version=version))
         private = {places / "slurmdbd.conf": "slurm", self.base / "munge" / "key": "munge"}
         for path, owner in private.items():
             path.touch(0o600)
             shutil.chown(path, owner, owner)
-        (places / "slurmdbd.conf").write_text(DBD_CONF.format(**facts))
+        (places / "slurmdbd.conf").write_text(hidden + DBD_CONF.format(**facts))
         (self.base / "munge" / "key").write_bytes(os.urandom(128))
         for name in ("prolog", "epilog"):
             script = shutil.copy(SCRIPTS / f"{name}.sh", self.base / "run")
@@ -290,8 +319,9 @@ class Slurm:
 
     def _remove_groups(self) -> None:
         """The node's control groups, and whoever is still in them: both are this cluster's alone."""
-        tops = [path for pattern in (f"*/slurm_{self.node}", f"system.slice/{self.node}_slurmstepd.scope")
-                for path in CGROUP.glob(pattern)]  # fmt: skip
+        patterns = [form.format(node) for node in self.nodes
+                    for form in ("*/slurm_{}", "system.slice/{}_slurmstepd.scope")]  # fmt: skip
+        tops = [path for pattern in patterns for path in CGROUP.glob(pattern)]
         for top in tops:
             for folder, _, _ in os.walk(top, topdown=False):
                 for pid in (Path(folder) / "cgroup.procs").read_text().split():
@@ -342,14 +372,24 @@ def missing() -> str:
 
 @pytest.fixture(scope="module", name="slurm")
 def running_slurm() -> Iterator[Slurm]:
-    """A running cluster, the same for all tests of a module: import this function there."""
+    """A running cluster of one node, the same for all tests of a module: import this function there."""
+    yield from running(1)
+
+
+@pytest.fixture(scope="module", name="pair_of_nodes")
+def running_pair() -> Iterator[Slurm]:
+    """One of two nodes with GPUs."""
+    yield from running(2)
+
+
+def running(nodes: int) -> Iterator[Slurm]:
     if reason := missing():
         if os.environ.get("CI") == "true":
             pytest.fail(f"no Slurm: {reason}")
         pytest.skip(f"NO REAL SLURM HERE, so nothing is tested against one: {reason}")
     # Not below pytest's own directory: that is closed to other users, and its names are too long for a socket.
     base = Path(tempfile.mkdtemp(prefix="jobsight-slurm-"))
-    cluster = Slurm(base)
+    cluster = Slurm(base, nodes)
     try:
         with people():
             try:

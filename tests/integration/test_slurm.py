@@ -367,7 +367,7 @@ def test_job_list_shows_the_job_as_slurms_with_its_owner(
     began = time.time()
 
     def job(number: str) -> dict[str, Any]:
-        with urlopen(f"{url}/api/jobs?text={number}", timeout=30) as answer:
+        with urlopen(f"{url}/api/v1/jobs?text={number}", timeout=30) as answer:
             listed = json.load(answer)
         return next((found for found in listed if found["id"] == number and found["seen"] > began + 2), {})
 

@@ -6,7 +6,7 @@ The only blind `except` of the node side: an author raises, this decides.
 from typing import Any
 
 from jobsight.clock import Clock
-from jobsight.collector import Collector
+from jobsight.collector import AbsentError, Collector
 from jobsight.host import Host
 from jobsight.schema.message import Message, Origin, Status
 from jobsight.schema.record import columns
@@ -27,6 +27,8 @@ def run(
         if present:
             rows = collector.rows(host, options)
         status = Status.OK if present else Status.ABSENT
+    except AbsentError:
+        status, rows = Status.ABSENT, []
     except SystemExit as problem:
         status, rows, error = Status.FAILED, [], f"SystemExit: {problem}"[:LONGEST_ERROR]
     except Exception as problem:  # noqa: BLE001

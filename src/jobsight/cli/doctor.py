@@ -9,10 +9,12 @@ from jobsight.agent.run import run as run_collector
 from jobsight.cli.arguments import add_root, add_settings, parser, sentences, settings_of
 from jobsight.clock import SystemClock
 from jobsight.collector import Collector
+from jobsight.formats.number import duration, size
 from jobsight.host import Host
 from jobsight.schema.message import Message, Status
 from jobsight.schema.record import fields_of
 from jobsight.settings import Plan, Settings
+from jobsight.ship.backlog import backlogs
 
 MARKS = {Status.OK: "✓", Status.ABSENT: "–", Status.FAILED: "✗", Status.LATE: "✗"}
 
@@ -34,6 +36,7 @@ def run(arguments: list[str]) -> int:
         for check in checks:
             print(_lines(*check))
         print(_sinks(settings))
+        print("\n".join(_spools(settings.spool.path, SystemClock().wall())))
     return 1 if any(message.status == Status.FAILED for _, _, message in checks) else 0
 
 
@@ -48,11 +51,18 @@ def _check(plan: Plan, host: Host, settings: Settings) -> tuple[Plan, Collector,
     return plan, found, run_collector(found, plan.options, host, origin(settings, host), SystemClock())
 
 
+def _needs(plan: Plan, found: Collector) -> str:
+    needs = [f"/{path}" for path in found.needs] + list(found.runs)
+    # One that asks a scheduler does so on one machine of a cluster.
+    here = " and `here: true`, or the scheduler's own machine" if hasattr(plan.options, "here") else ""
+    return " or ".join(needs) + here
+
+
 def _lines(plan: Plan, found: Collector, message: Message) -> str:
     rows = len(next(iter(message.rows.values()), ()))
     state = {
         Status.OK: f"{rows} row{'' if rows == 1 else 's'} in {1000 * message.seconds:.1f} ms",
-        Status.ABSENT: f"not on this machine: needs {' or '.join('/' + path for path in found.needs)}",
+        Status.ABSENT: f"not on this machine: needs {_needs(plan, found)}",
     }.get(message.status, message.error or "")
     pace = f"every {plan.every:g} s" if plan.enabled else "switched off in the settings"
     lines = [f"  {MARKS[message.status]} {plan.name:<10} {state}, {pace}"]
@@ -91,4 +101,28 @@ def _plain(plan: Plan, found: Collector, message: Message) -> dict[str, Any]:
 def _sinks(settings: Settings) -> str:
     if not settings.sinks:
         return "sinks: none set, messages go to standard output"
-    return "sinks: " + "; ".join(f"{name} {options._asdict()}" for name, options in settings.sinks)
+    return "sinks: " + "; ".join(f"{name} {_shown(options)}" for name, options in settings.sinks)
+
+
+def _shown(options: Any) -> dict[str, Any]:
+    """There may be a password in a proxy's address."""
+    plain: dict[str, Any] = options._asdict()
+    if plain.get("proxy"):
+        plain["proxy"] = plain["proxy"].rpartition("@")[2]
+    return plain
+
+
+def _spools(path: str, now: float) -> list[str]:
+    """What waits to be sent, and what never was: as the files say, whoever has them open."""
+    try:
+        found = backlogs(path)
+    except OSError as error:
+        return [f"spool: {path} cannot be read: {error.strerror}"]
+    if not found:
+        return [f"spool: nothing waits in {path}"]
+    lines = []
+    for name, state in found.items():
+        old = "" if state.since is None else f", the oldest since {duration(max(0.0, now - state.since))} at most"
+        lost = f"; {state.dropped} dropped in its life, {state.torn} of them torn" if state.dropped else ""
+        lines.append(f"spool {name}: messages waiting {state.messages}, {size(state.size)}{old}{lost}")
+    return lines

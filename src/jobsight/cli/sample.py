@@ -42,9 +42,10 @@ def run(arguments: list[str]) -> int:
     host = Host(given.root)
     failed = False
     for name in given.collectors or _enabled(settings, form):
-        message = run_collector(
-            catalogue.collector(name), plans[name].options, host, origin(settings, host), SystemClock()
-        )
+        options = plans[name].options
+        if given.collectors and getattr(options, "here", True) is None:
+            options = options._replace(here=True)  # who names it means this machine
+        message = run_collector(catalogue.collector(name), options, host, origin(settings, host), SystemClock())
         failed = failed or message.status == "failed"
         show(message)
     return 1 if failed else 0
