@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from contextlib import suppress
 from typing import Self
 
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -43,6 +44,29 @@ def replace(path: str, data: bytes) -> None:
     finally:
         os.close(fd)
     os.rename(beside, path)
+
+
+def replace_secret(path: str, data: bytes, owner: tuple[int, int] | None = None) -> None:
+    """As `replace`, for its owner alone, and there after a power cut: what it is worth cannot be had again. `owner`
+    is a user and a group, where it is to be somebody else's.
+    """
+    beside = f"{path}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(beside)
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        if owner is not None:
+            os.fchown(fd, *owner)
+        write_all(fd, data)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    os.rename(beside, path)
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def read_at(path: str, start: int, size: int) -> bytes:

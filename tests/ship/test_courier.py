@@ -175,3 +175,42 @@ def test_a_destination_that_never_answers_does_not_keep_the_agent_from_stopping(
     wait_until(lambda: bool(asked))
     one.close()
     assert len(asked) == 1
+
+
+def test_what_waits_and_for_how_long_is_known_while_it_waits(opened: Open, place: Place) -> None:
+    assert place.tally.spools == []
+    taker = Taker(*[later("away")] * 3)
+    one = opened(taker)
+    one.put(b"x")
+    one.put(b"y")
+    (ask,) = place.tally.spools
+    wait_until(lambda: place.tally.sent == 2)
+    assert ask() == (0, None)
+    taker.answers = [later("away")] * 1000
+    one.put(b"z")
+    messages, age = ask()
+    assert messages == 1
+    assert age is not None
+    assert 0 <= age < 60
+    taker.answers = []
+    one.close()
+    assert place.tally.spools == []
+    opened(taker, "again")
+
+
+def test_what_was_torn_is_counted_among_the_dropped(opened: Open, place: Place, tmp_path: Path) -> None:
+    folder = tmp_path / "spool" / "one"
+    folder.mkdir(parents=True)
+    (folder / "00000001.spool").write_bytes(b"half a frame")
+    opened(Taker()).put(b"x")
+    wait_until(lambda: place.tally.sent == 1)
+    assert (place.tally.dropped, place.tally.torn) == (1, 1)
+
+
+def test_a_destination_is_left_alone_as_long_as_it_asked_and_a_little_longer(opened: Open) -> None:
+    one = opened(lambda _: later("busy", after=100.0))
+    one.put(b"x")
+    pauses = [one._empty(0.0) for _ in range(200)]
+    assert all(100 <= pause <= 150 for pause in pauses)
+    assert len(set(pauses)) > 20, "all nodes would come at once"
+    one._hand = Taker()

@@ -45,3 +45,22 @@ def test_an_answer_that_is_none_is_an_error(answer: bytes) -> None:
         with pytest.raises(PostError):
             Poster(Address(False, "127.0.0.1", listener.getsockname()[1], "/"), 5).post(b"x", {})
         thread.join()
+
+
+def test_a_server_that_answers_before_it_has_all_and_hangs_up_is_heard() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            link, _ = listener.accept()
+            link.recv(1024)
+            link.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+            # With unread bytes behind it the kernel resets the connection.
+            link.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        poster = Poster(Address(False, "127.0.0.1", listener.getsockname()[1], "/"), 5)
+        answer = poster.post(bytes(30 * 2**20), {})
+        thread.join()
+        assert (answer.status, answer.body) == (413, b"no")
+        assert poster._socket is None

@@ -1,5 +1,7 @@
 """What becomes of parcels, told by a client that does as it is told."""
 
+import secrets
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -8,8 +10,11 @@ from confluent_kafka import KafkaError, KafkaException
 
 from jobsight.clock import SystemClock
 from jobsight.schema.units import Seconds
+from jobsight.schema.wire import GZIP
+from jobsight.ship import part
 from jobsight.ship.courier import Outcome
-from jobsight.ship.producer import SILENCE, Parcel, Producer, pack, unpack
+from jobsight.ship.parcel import Parcel, pack, unpack
+from jobsight.ship.producer import SILENCE, Producer
 from jobsight.ship.spool import Frame
 
 TOO_LARGE = 10
@@ -25,15 +30,25 @@ class Client:
         self.silent = False
         self.under_way: list[tuple[bytes, Callable[[Any, Any], None]]] = []
         self.launched: list[bytes] = []
+        self.headers: list[bytes] = []
         self.landed: list[bytes] = []
         self.purged = False
 
-    def produce(self, topic: str, value: bytes, key: bytes, *, on_delivery: Callable[[Any, Any], None]) -> None:
+    def produce(
+        self,
+        topic: str,
+        value: bytes,
+        key: bytes,
+        *,
+        on_delivery: Callable[[Any, Any], None],
+        headers: list[tuple[str, bytes]],
+    ) -> None:
         assert topic in ("t", "other")
         assert key == b"n1"
         if len(self.under_way) >= self.room:
             raise BufferError
         self.launched.append(value)
+        self.headers += [text for name, text in headers if name == part.HEADER]
         self.under_way.append((value, on_delivery))
 
     def poll(self, timeout: float) -> int:
@@ -88,6 +103,75 @@ def test_one_too_large_is_refused_and_its_neighbours_are_not() -> None:
     outcome = sender.deliver(frames(b"a", b"large", b"b"))
     assert (outcome.done, outcome.refused) == (3, 1)
     assert "too large" in outcome.reason
+
+
+def noise(size: int) -> bytes:
+    """Text that does not shrink to less than half of it, packed."""
+    return secrets.token_hex(size // 2).encode()
+
+
+def too_large_above(size: int) -> Callable[[list[bytes]], dict[bytes, int]]:
+    return lambda values: {value: TOO_LARGE for value in values if len(value) > size}
+
+
+def joined(client: Client) -> bytes:
+    """What a reader makes of the parts that landed."""
+    told = dict(zip(client.launched[-len(client.headers) :], client.headers, strict=True))
+    whole = part.join([part.parse(told[value], value) for value in client.landed if value in told])
+    assert whole
+    return zlib.decompress(whole, GZIP)
+
+
+def test_one_too_large_goes_in_parts_that_get_smaller_until_brokers_take_them() -> None:
+    client, large = Client(too_large_above(20_000)), noise(200_000)
+    sender = producer(client)
+    assert sender.deliver(frames(large)) == Outcome(1)
+    assert joined(client) == large
+    assert max(map(len, client.landed)) <= 20_000
+    # What brokers take is known by now: the next is cut before it is sent.
+    refused = len(client.launched) - len(client.landed)
+    assert sender.deliver([Frame(pack(Parcel("t", b"n1", noise(100_000))), 2, 10)]) == Outcome(1)
+    assert len(client.launched) - len(client.landed) == refused
+
+
+def test_parts_follow_each_other_and_nothing_comes_between() -> None:
+    client, large = Client(too_large_above(20_000)), noise(80_000)
+    sender = producer(client)
+    assert sender.deliver(frames(b"a", large, b"b")) == Outcome(3)
+    assert (client.landed[0], client.landed[-1]) == (b"a", b"b")
+    starts = [part.parse(header, b"x").start for header in client.headers[-(len(client.landed) - 2) :]]
+    assert starts == sorted(starts)
+
+
+def test_a_part_that_failed_for_a_moment_is_sent_again() -> None:
+    client, large = Client(too_large_above(20_000)), noise(80_000)
+    sender = producer(client)
+    sender.deliver(frames(large))
+    seen: list[bytes] = []
+
+    def fails_once(values: list[bytes]) -> dict[bytes, int]:
+        seen.extend(values)
+        return dict.fromkeys(values, UNKNOWN_TOPIC) if len(seen) == 2 else {}
+
+    client.judge, again = fails_once, [Frame(pack(Parcel("t", b"n1", noise(80_000))), 2, 10)]
+    client.landed, client.launched, client.headers = [], [], []
+    assert sender.deliver(again).done == 0
+    assert sender.deliver(again) == Outcome(1)
+    assert joined(client) == unpack(again[0].payload).value
+
+
+def test_what_others_read_is_not_divided() -> None:
+    client = Client(too_large_above(20_000))
+    sender = Producer({}, Seconds(0.05), SystemClock(), lambda: False, lambda _: client, divisible=False)
+    outcome = sender.deliver(frames(b"a", noise(80_000), b"b"))
+    assert (outcome.done, outcome.refused) == (3, 1)
+    assert client.headers == []
+
+
+def test_brokers_that_take_nothing_at_all_end_in_a_refusal() -> None:
+    client = Client(too_large_above(100))
+    outcome = producer(client).deliver(frames(noise(8_000)))
+    assert (outcome.done, outcome.refused) == (1, 1)
 
 
 def test_nothing_overtakes_what_failed_for_a_moment() -> None:

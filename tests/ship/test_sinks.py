@@ -78,10 +78,12 @@ class Receiver:
                 status, headers = outer.answers.pop(0) if outer.answers else (200, {})
                 if status == 200:
                     outer.taken += [json.loads(line) for line in gzip.decompress(body).splitlines()]
+                said = b'{"error": "no"}' if status == 400 else b""
                 self.send_response(status)
-                for name, value in {"Content-Length": "0", **headers}.items():
+                for name, value in {"Content-Length": str(len(said)), **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
+                self.wfile.write(said)
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -4,7 +4,7 @@ import re
 
 from jobsight.schema.units import Bytes, Seconds
 
-DURATIONS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+DURATIONS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
 SIZES = {
     "": 1, "b": 1,
     "k": 2**10, "kib": 2**10, "kb": 10**3,

@@ -43,11 +43,13 @@ class Outcome(NamedTuple):
     """Why they were refused; with nothing done, why it must wait."""
     after: float = 0.0
     """Seconds the destination wants to be left alone, if it said so."""
+    urgent: bool = False
+    """Whether waiting alone will not help: people must do something, so they hear of it whatever was said before."""
 
 
-def later(reason: str, after: float = 0.0) -> Outcome:
+def later(reason: str, after: float = 0.0, *, urgent: bool = False) -> Outcome:
     """Not now: they wait in the spool."""
-    return Outcome(0, 0, reason, after)
+    return Outcome(0, 0, reason, after, urgent)
 
 
 def refused(count: int, reason: str) -> Outcome:
@@ -77,10 +79,13 @@ class Courier:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._waiting = 0
+        self._lost = (0, 0)
         self._closing = False
         self._patience = 0.0
         self._troubled = False
+        self._trouble_said = ""
         self._refusal = ""
+        place.tally.spools.append(self._backlog)
         self._thread = threading.Thread(target=self._work, name="send", daemon=True)
         self._thread.start()
 
@@ -100,6 +105,8 @@ class Courier:
         if self._thread.is_alive():
             self.interrupt()
         self._thread.join()
+        if self._backlog in self._place.tally.spools:
+            self._place.tally.spools.remove(self._backlog)
 
     def interrupt(self) -> None:
         """Make a `deliver` that waits for an answer give up; called from another thread."""
@@ -148,9 +155,10 @@ class Courier:
                 # ValueError: a name or a secret that cannot be put into a request. People mend it while we wait.
                 outcome = later(str(error))
             if not outcome.done:
-                self._trouble(outcome.reason)
+                self._trouble(outcome)
                 self._wake.set()
-                return max(longer, min(outcome.after, LONGEST_AFTER))
+                # Never sooner than it asked for, and not all nodes at the same moment.
+                return max(longer, min(outcome.after, LONGEST_AFTER) * (0.5 + _jitter()))
             if self.hurried():
                 return 0.0
 
@@ -178,17 +186,26 @@ class Courier:
 
     def _count(self, sent: int, refused: int) -> None:
         tally = self._place.tally
+        dropped, torn = self._lost
         with _counting:
             tally.sent += sent
-            tally.dropped += refused + self._spool.dropped
+            tally.dropped += refused + self._spool.dropped - dropped
+            tally.torn += self._spool.torn - torn
             tally.waiting += self._spool.waiting - self._waiting
         self._waiting = self._spool.waiting
-        self._spool.dropped = 0
+        self._lost = (self._spool.dropped, self._spool.torn)
 
-    def _trouble(self, reason: str) -> None:
+    def _backlog(self) -> tuple[int, float | None]:
+        """Messages in the spool, and how long the oldest has waited at most."""
+        with self._lock:
+            messages, _, since, _, _ = self._spool.backlog()
+        return messages, None if since is None else max(0.0, self._place.clock.wall() - since)
+
+    def _trouble(self, outcome: Outcome) -> None:
         # Said once when it begins, not at every try.
-        if not self._troubled:
-            self._say(f"{self._to}: {reason}; messages wait in the spool")
+        if not self._troubled or (outcome.urgent and outcome.reason != self._trouble_said):
+            self._say(f"{self._to}: {outcome.reason}; messages wait in the spool")
+            self._trouble_said = outcome.reason
         self._troubled = True
 
     def _say(self, text: str) -> None:
