@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from jobsight.analyse.keeper import open_store
-from jobsight.cli.load import Handed
+from jobsight.cli.door import Handed
 from jobsight.cli.main import main
 from jobsight.clock import SystemClock
 from jobsight.collect.agent import Tally
@@ -222,7 +222,7 @@ def test_a_server_that_owns_the_store_is_handed_the_messages(
         assert code == 0
     assert said.startswith("0 files (6 more unchanged)")
     tree.rename(tmp_path / "moved")
-    assert "24 messages handed to the server" in load(capsys, store, tmp_path / "moved")[1]
+    assert "24 messages handed over" in load(capsys, store, tmp_path / "moved")[1]
     program.stop()
     assert held(store)["run"].expected[0] == 24
 
@@ -283,7 +283,7 @@ def test_each_batch_is_remembered_after_it_is_stored(
         return Handed(self._store.digest())
 
     with monkeypatch.context() as patch:
-        patch.setattr("jobsight.cli.load.Direct.hand_in", failing)
+        patch.setattr("jobsight.cli.door.Direct.hand_in", failing)
         code, _, errors = load(capsys, store, tree)
     assert code == 1
     assert "No space left" in errors

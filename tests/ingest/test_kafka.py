@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from jobsight.ingest import kafka
-from jobsight.ingest.kafka import Consumer, Record
+from jobsight.ingest import assembly, kafka, subscription
+from jobsight.ingest.assembly import Record
+from jobsight.ingest.kafka import Consumer
 from jobsight.ingest.quarantine import Quarantine
-from jobsight.settings import Kafka, SettingsError, parse
+from jobsight.schema.wire import compress
+from jobsight.serving import Kafka
+from jobsight.settings import SettingsError, parse
+from jobsight.ship.part import HEADER, cut
 from tests.conftest import wait_until
 from tests.store.contract import BOOT, load_line
 
@@ -24,14 +28,19 @@ OPTIONS = Kafka(("kafka.example:9092",))
 class Given:
     """A record or an error, as the client library hands it out."""
 
-    def __init__(self, value: bytes | None, offset: int = 0, error: KafkaError | None = None) -> None:
-        self._value, self._offset, self._error = value, offset, error
+    def __init__(
+        self, value: bytes | None, offset: int = 0, error: KafkaError | None = None, part: bytes | None = None
+    ) -> None:
+        self._value, self._offset, self._error, self._part = value, offset, error, part
 
     def error(self) -> KafkaError | None:
         return self._error
 
     def value(self) -> bytes | None:
         return self._value
+
+    def headers(self) -> list[tuple[str, bytes]] | None:
+        return [("other", b"x"), (HEADER, self._part)] if self._part else None
 
     def topic(self) -> str:
         return "fox.load"
@@ -56,8 +65,8 @@ class Library:
         self.taken_away = False
         self.given: dict[str, Any] = {}
         self.topics: list[str] = []
-        self.assigned = ["fox.load 3"]
-        self.paused: set[str] = set()
+        self.assigned = [TopicPartition("fox.load", 3)]
+        self.paused: set[TopicPartition] = set()
         self.on_assign: Callable[[Any, list[Any]], None] = lambda *_: None
 
     def connect(self, config: dict[str, Any]) -> "Library":
@@ -165,7 +174,7 @@ def test_many_records_go_to_the_store_together_and_in_order(store: Store, read: 
     library = Library(*lines(100))
     consumer = read(library)
     wait_until(lambda: library.told and library.told[-1] == 100)
-    assert library.topics == [kafka.pattern(OPTIONS)]
+    assert library.topics == [subscription.pattern(OPTIONS)]
     assert store.times() == list(range(100))
     assert len(store.asked) < 20
     assert (consumer.accepted, consumer.refused) == (100, 0)
@@ -203,12 +212,12 @@ def test_a_store_that_fails_is_asked_again_while_nothing_is_fetched_and_it_is_sa
     library = Library(*lines(3))
     read(library)
     wait_until(lambda: len(store.asked) > 3)
-    assert (library.paused, library.told) == ({"fox.load 3"}, [])
+    assert (library.paused, library.told) == ({TopicPartition("fox.load", 3)}, [])
     polls = library.polls
     wait_until(lambda: library.polls > polls, what="it stays in the group")
     # A partition that comes to us now must wait like the others.
-    library.on_assign(library, ["fox.load 4"])
-    assert library.paused == {"fox.load 3", "fox.load 4"}
+    library.on_assign(library, [TopicPartition("fox.load", 4)])
+    assert library.paused == {TopicPartition("fox.load", 3), TopicPartition("fox.load", 4)}
     store.error = None
     wait_until(lambda: library.told and library.told[-1] == 3)
     assert library.paused == set()
@@ -326,6 +335,81 @@ def test_a_client_that_is_past_use_is_replaced(store: Store, read: Callable[...,
     assert library.calls == ["connect", "close", "connect", "connect"]
 
 
+def in_parts(line: bytes, offset: int, size: int = 60) -> list[Given | KafkaException]:
+    parts = enumerate(cut(compress(line), size), offset)
+    return [Given(part.content, number, part=part.header()) for number, part in parts]
+
+
+def test_parts_are_a_message_when_all_are_there_and_brokers_hear_no_sooner(
+    store: Store, read: Callable[..., Consumer]
+) -> None:
+    large, *others = lines(4)
+    parts = in_parts(large, 1)
+    assert len(parts) > 2
+    library = Library(others[0])
+    library.waiting += parts[:-1]
+    # Of another node in the same partition: stored at once, but brokers must not hear of it yet.
+    library.waiting.append(Given(others[1], 50))
+    consumer = read(library)
+    wait_until(lambda: store.times() == [1, 2])
+    wait_until(lambda: library.told == [1])
+    library.waiting.append(parts[-1])
+    wait_until(lambda: library.told[-1] > 50 or library.told[-1] == len(parts) + 1)
+    assert store.times() == [1, 2, 0]
+    assert (consumer.accepted, consumer.refused) == (3, 0)
+
+
+def test_the_next_life_begins_with_the_first_part_and_misses_nothing(
+    store: Store, read: Callable[..., Consumer]
+) -> None:
+    parts = in_parts(lines(1)[0], 7)
+    first = Library()
+    first.waiting += parts[:2]
+    consumer = read(first)
+    wait_until(lambda: first.told == [7])
+    consumer.stop()
+    second = Library()
+    # The agent may be another by then, and cut another way.
+    second.waiting += parts[:2] + in_parts(lines(1)[0], 9, 80)
+    read(second)
+    wait_until(lambda: store.times() == [0])
+    wait_until(lambda: second.told[-1] == second_end(parts))
+
+
+def second_end(parts: list[Any]) -> int:
+    return 9 + len(in_parts(lines(1)[0], 0, 80))
+
+
+def test_parts_whose_rest_does_not_come_are_set_aside_and_the_partition_goes_on(
+    store: Store, read: Callable[..., Consumer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembly.Assembly.__init__, "__defaults__", (0.3, 10**6))
+    parts = in_parts(lines(1)[0], 0)
+    library = Library()
+    library.waiting += [parts[0], parts[1], Given(load_line(BOOT + 5), 2)]
+    consumer = read(library)
+    wait_until(lambda: library.told[:1] == [0])
+    wait_until(lambda: library.told[-1] == 3)
+    assert (consumer.accepted, consumer.refused) == (1, 2)
+    kept = refusals(tmp_path)
+    assert [entry["path"] for entry in kept] == ["$", "$"]
+    assert "of which no more came: 120 of" in kept[0]["reason"]
+    assert kept[0]["reason"].endswith("(fox.load, partition 3, offset 0)")
+
+
+def test_a_partition_that_went_to_another_takes_its_parts_with_it(
+    store: Store, read: Callable[..., Consumer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembly.Assembly.__init__, "__defaults__", (0.3, 10**6))
+    library = Library()
+    library.waiting += in_parts(lines(1)[0], 0)[:2]
+    consumer = read(library)
+    wait_until(lambda: library.told == [0])
+    library.assigned = [TopicPartition("fox.load", 4)]
+    assert not threading.Event().wait(1.0)
+    assert (consumer.refused, refusals(tmp_path)) == (0, [])
+
+
 @pytest.mark.parametrize(
     ("options", "matching", "others"),
     [
@@ -341,14 +425,16 @@ def test_a_client_that_is_past_use_is_replaced(store: Store, read: Callable[...,
 def test_the_topics_are_those_of_our_clusters_and_collectors(
     options: Kafka, matching: tuple[str, ...], others: tuple[str, ...]
 ) -> None:
-    pattern = kafka.pattern(options)
+    pattern = subscription.pattern(options)
     assert pattern.startswith("^")
     assert [name for name in (*matching, *others) if re.search(pattern, name)] == list(matching)
 
 
 def test_options_become_the_words_of_the_client_library(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("secret\n")
-    made = kafka.config(OPTIONS._replace(group="g", username="reader", password_file=str(tmp_path / "password")))
+    made = subscription.config(
+        OPTIONS._replace(group="g", username="reader", password_file=str(tmp_path / "password"))
+    )
     assert (made["group.id"], made["bootstrap.servers"]) == ("g", "kafka.example:9092")
     assert (made["security.protocol"], made["sasl.password"]) == ("SASL_SSL", "secret")
     # What is committed is what the store has, and not what was read.

@@ -19,9 +19,11 @@ from jobsight.ingest.kafka import Consumer
 from jobsight.ingest.quarantine import Quarantine
 from jobsight.schema.message import Message, Origin, Status
 from jobsight.schema.units import Bytes, Seconds
-from jobsight.settings import Kafka as Options
+from jobsight.schema.wire import compress
+from jobsight.serving import Kafka as Options
 from jobsight.settings import Spool
 from jobsight.ship import courier, kafka
+from jobsight.ship.part import cut
 from jobsight.ship.sink import Place
 from tests.conftest import Program, answers, free_port, wait_until
 from tests.integration.kafka import Kafka, broker, settings
@@ -85,55 +87,6 @@ def times_of(path: Path, node: str) -> list[float]:
         return [row[0] for row in store.query("SELECT time FROM process WHERE node = ? ORDER BY time", [node])]
     finally:
         store.close()
-
-
-def test_a_killed_broker_and_killed_servers_lose_nothing_and_double_nothing(
-    kept: Kafka, start: Callable[..., Program], tmp_path: Path
-) -> None:
-    reads = {"brokers": [kept.address], "group": "storm", "clusters": ["storm"]}
-    file = settings(tmp_path / "serve.yaml", store={"path": str(tmp_path / "store")}, serve={"kafka": reads})
-
-    def begin() -> Program:
-        port = free_port()
-        program = start("serve", "--settings", file, "--listen", f"127.0.0.1:{port}")
-        wait_until(lambda: answers(f"http://127.0.0.1:{port}/api/nodes"), 60, "the server answers")
-        return program
-
-    def goes_on() -> None:
-        before, _ = kept.progress("storm", "storm.")
-        wait_until(lambda: kept.progress("storm", "storm.")[0] > before + 100, 60, "more is stored and committed")
-
-    nodes = [Node(f"n{number}", kept.address, "storm", tmp_path) for number in range(3)]
-    for node in nodes:
-        node.start()
-    wait_until(lambda: all(node.tally.sent for node in nodes), 30, "the first messages are on the broker")
-    for blow in ("server", "broker", "server"):
-        program = begin()
-        goes_on()
-        if blow == "broker":
-            kept.kill()
-            time.sleep(1)
-            kept.start()
-            goes_on()
-            assert program.process.poll() is None
-        program.kill()
-    for node in nodes:
-        node.finish()
-    program = begin()
-    wait_until(lambda: kept.drained("storm", "storm."), 60, "everything is stored and committed")
-    code, output = program.stop()
-    assert code == 0, output
-    store = open_store(str(tmp_path / "store"))
-    store.digest()
-    for node in nodes:
-        rows = store.query("SELECT time FROM process WHERE node = ? ORDER BY time", [node.node])
-        assert [row[0] for row in rows] == [round(at, 6) for at in node.times]
-        assert store.query("SELECT count(*) FROM run WHERE node = ?", [node.node]) == [(len(node.times),)]
-        # The job's total is that of its counter: nothing was counted twice on the way either.
-        ((total,),) = store.query("SELECT sum(cpu_time) FROM usage WHERE node = ?", [node.node])
-        assert total == pytest.approx(node.times[-1] - BOOT - 50)
-    store.close()
-    assert [(node.tally.sent, node.tally.dropped) for node in nodes] == [(len(node.times), 0) for node in nodes]
 
 
 class Basket:
@@ -233,21 +186,61 @@ def test_poison_goes_to_quarantine_with_its_place_and_the_partition_goes_on(kept
     assert all("(bad.load, partition " in reason for reason in reasons)
 
 
-def test_a_message_too_large_for_the_broker_is_counted_and_its_neighbours_arrive(kept: Kafka, tmp_path: Path) -> None:
+def test_messages_too_large_for_the_broker_arrive_in_parts_whatever_is_killed_meanwhile(
+    kept: Kafka, tmp_path: Path
+) -> None:
     node = Node("n1", kept.address, "large", tmp_path)
-    node.send(BOOT + 100)
-    # Random, so that it does not shrink on its way.
-    node.send(BOOT + 110, error=secrets.token_hex(2 * LARGEST))
-    node.send(BOOT + 120)
-    node.finish()
-    assert (node.tally.sent, node.tally.dropped, node.tally.waiting) == (2, 1, 0)
     store = open_store(str(tmp_path / "store"))
     options = Options((kept.address,), group="large", clusters=("large",))
-    consumer = Consumer(options, store.append, Quarantine(str(tmp_path / "quarantine")))
-    wait_until(lambda: kept.drained("large", "large."), what="all is read")
+    quarantine = Quarantine(str(tmp_path / "quarantine"))
+
+    def written() -> int:
+        return kept.progress("large", "large.")[1]
+
+    consumer = None
+    for turn in range(4):
+        before = written()
+        node.send(BOOT + 100 + 20 * turn)
+        # Random, so that it does not shrink on its way.
+        node.send(BOOT + 110 + 20 * turn, error=secrets.token_hex(8 * LARGEST))
+        # In the middle of them, as a rule: a large one is several records.
+        wait_until(lambda before=before: written() > before + 3, what="parts are on their way")  # type: ignore[misc]
+        if consumer:
+            consumer.stop()
+        if turn % 2:
+            kept.kill()
+            kept.start()
+        consumer = Consumer(options, store.append, quarantine)
+    node.finish()
+    wait_until(lambda: kept.drained("large", "large."), 60, "all is read")
+    assert consumer
     consumer.stop()
+    assert (node.tally.sent, node.tally.dropped, node.tally.waiting) == (8, 0, 0)
+    assert written() > 40
+    store.digest()
+    held = store.query("SELECT time, length(error) FROM run WHERE node = 'n1' ORDER BY time")
+    assert held == [(at, 16 * LARGEST if number % 2 else None) for number, at in enumerate(node.times)]
     store.close()
-    assert times_of(tmp_path / "store", "n1") == [BOOT + 100, BOOT + 120]
+    assert quarantine.held() == 0
+
+
+def test_a_reader_that_stops_between_two_parts_leaves_them_all_to_the_next(kept: Kafka, tmp_path: Path) -> None:
+    quarantine = Quarantine(str(tmp_path / "quarantine"))
+    options = Options((kept.address,), group="half", clusters=("half",))
+    parts = list(cut(compress(load_line(BOOT + 2)), 50))
+    kept.put("half.load", load_line(BOOT + 1), *parts[:2], load_line(BOOT + 3))
+    first, second = Basket(), Basket()
+    consumer = Consumer(options, first.append, quarantine)
+    wait_until(lambda: len(first.lines) == 2, what="what is whole is stored")
+    consumer.stop()
+    # The brokers know of the first message, and of nothing that stands behind the first part.
+    assert kept.progress("half", "half.") == (1, 4)
+    kept.put("half.load", *parts[2:], load_line(BOOT + 4))
+    consumer = Consumer(options, second.append, quarantine)
+    wait_until(lambda: kept.drained("half", "half."), what="all is read")
+    consumer.stop()
+    assert [json.loads(line)["uptime"] for line in second.lines] == [3, 2, 4]
+    assert quarantine.held() == 0
 
 
 def test_a_server_stops_and_starts_without_a_broker(

@@ -58,37 +58,6 @@ class Sender(threading.Thread):
             number += 1
 
 
-def test_ten_kills_in_the_middle_of_ingest_lose_nothing_and_double_nothing(serve: Serve, tmp_path: Path) -> None:
-    port = free_port()
-    program, url = serve(port)
-    senders = [Sender(url, f"n{i}") for i in range(3)]
-    for sender in senders:
-        sender.start()
-    for _ in range(10):
-        before = sum(len(sender.acknowledged) for sender in senders)
-        wait_until(lambda before=before: sum(len(s.acknowledged) for s in senders) > before + 100)  # type: ignore[misc]
-        program.kill()
-        program, _ = serve(port)
-    for sender in senders:
-        sender.stopping = True
-    for sender in senders:
-        sender.join()
-    program.stop()
-    store = open_store(str(tmp_path / "store"))
-    store.digest()
-    for sender in senders:
-        rows = store.query("SELECT time FROM process WHERE node = ?", [sender.node])
-        times = [row[0] for row in rows]
-        assert len(times) == len(set(times)), "a message was stored twice"
-        assert sender.acknowledged <= set(times), "an acknowledged message is missing"
-        runs = store.query("SELECT count(*) FROM run WHERE node = ?", [sender.node])
-        assert runs == [(len(times),)]
-        # The job's total is that of its counter: nothing was counted twice on the way either.
-        (total,) = store.query("SELECT sum(cpu_time) FROM usage WHERE node = ?", [sender.node])[0]
-        assert total == pytest.approx(max(times) - BOOT - 50)
-    store.close()
-
-
 def test_a_server_that_was_away_gets_everything_afterwards_in_order(
     serve: Serve, start: Callable[..., Program], tmp_path: Path
 ) -> None:

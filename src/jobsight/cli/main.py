@@ -8,7 +8,7 @@ import jobsight.cli
 from jobsight import __version__
 from jobsight.catalogue import modules
 
-NOT_VERBS = ("main", "arguments")
+NOT_VERBS = ("main", "arguments", "copying", "door", "recounting")
 
 
 def verbs() -> list[str]:

@@ -1,7 +1,8 @@
 """Messages from Kafka into the store: one member of a consumer group, in a thread of the server.
 
 The brokers are told of a position only when the store has all that stands before it. Whoever is killed in between,
-the brokers send those messages again, to us or to another member, and the store keeps one of each.
+the brokers send those messages again, to us or to another member, and the store keeps one of each. What came in parts
+counts as not read until all of them are here.
 """
 
 import sys
@@ -9,14 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from jobsight import catalogue
 from jobsight.ingest.accept import Refused, accept
-from jobsight.ingest.http import Append
+from jobsight.ingest.assembly import Assembly, Record
+from jobsight.ingest.convoy import Append
 from jobsight.ingest.quarantine import Quarantine
-from jobsight.settings import Kafka
-from jobsight.ship import kafka as ship
+from jobsight.ingest.subscription import Client, config, confluent, pattern
+from jobsight.serving import Kafka
+from jobsight.ship.part import HEADER
 from jobsight.ship.producer import ALL_DOWN
 
 # What comes within so many seconds of the first goes to the store together, up to so many bytes.
@@ -29,46 +31,8 @@ LOOK = 0.5
 # Pauses while the store takes nothing, or after a client that is past use.
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
-# Milliseconds: a member that was killed holds its partitions for this long.
-SESSION = 10_000
-# Milliseconds: topics of a new cluster or collector are found after this long.
-REFRESH = 10_000
-# Kilobytes the client fetches ahead.
-AHEAD = 16 * 2**10
 # The client library's own number for "a connection broke".
 TRANSPORT = -195
-
-# The settings a client that reads has in common with one that writes.
-SHARED = ("bootstrap.", "client.", "security.", "ssl.", "sasl.")
-
-
-class Record(NamedTuple):
-    """One message of ours, and where it stands."""
-
-    topic: str
-    partition: int
-    offset: int
-    value: bytes
-
-
-class Client(Protocol):
-    """The part of the client library that is used."""
-
-    def subscribe(self, topics: list[str], *, on_assign: Callable[[Any, list[Any]], None]) -> None: ...
-
-    def poll(self, timeout: float) -> Any: ...
-
-    def assignment(self) -> list[Any]: ...
-
-    def incremental_assign(self, partitions: list[Any]) -> None: ...
-
-    def pause(self, partitions: list[Any]) -> None: ...
-
-    def resume(self, partitions: list[Any]) -> None: ...
-
-    def store_offsets(self, *, offsets: list[Any]) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Consumer:
@@ -91,6 +55,7 @@ class Consumer:
         self._paused = False
         self._past_use = False
         self._held: list[Record] = []
+        self._assembly = Assembly()
         self._said: set[tuple[int, str]] = set()
         self._reason = ""
         self.accepted = 0
@@ -115,7 +80,8 @@ class Consumer:
         while not self._stopping.is_set():
             try:
                 records = self._gather()
-                if records and self._keep(records):
+                self._assembly.confine(self._ours())
+                if (records or self._assembly.overdue(time.monotonic())) and self._keep(records):
                     self._tell(records)
             except KafkaException as error:
                 self._on_error(error.args[0])
@@ -127,7 +93,7 @@ class Consumer:
     def _replace(self) -> None:
         """Another client, which begins where the brokers know us to be."""
         self._client.close()
-        self._held, self._paused = [], False
+        self._held, self._paused, self._assembly = [], False, Assembly()
         while self._past_use and not self._stopping.wait(FIRST_PAUSE):
             # A file the settings name may be away for a moment.
             with suppress(ValueError):
@@ -156,13 +122,16 @@ class Consumer:
             self._on_error(error, got.topic() or "")
             return None
         self._well()
-        return Record(got.topic(), got.partition(), got.offset(), got.value() or b"")
+        part = dict(got.headers() or ()).get(HEADER)
+        return Record(got.topic(), got.partition(), got.offset(), got.value() or b"", part)
 
     def _keep(self, records: Sequence[Record]) -> bool:
         """Have the store take them, however long that lasts; False if we were stopped before."""
-        judged = [judge(record) for record in records]
+        now = time.monotonic()
+        wholes = [self._assembly.take(record, now) for record in records]
+        judged = [judge(found) if isinstance(found, Record) else found for found in wholes]
         good = [found for found in judged if isinstance(found, bytes)]
-        bad = [found for found in judged if isinstance(found, Refused)]
+        bad = [found for found in judged if isinstance(found, Refused)] + self._assembly.given_up(now)
         if not self._insist(lambda: self._append(good).exception() if good else None):
             return False
         self.accepted += len(good)
@@ -205,11 +174,14 @@ class Consumer:
         """What the client library may commit; it does so every second, and when a partition is taken from us."""
         from confluent_kafka import KafkaException, TopicPartition
 
-        reached = {(record.topic, record.partition): record.offset + 1 for record in records}
-        for (topic, partition), offset in reached.items():
+        for (topic, partition), offset in self._assembly.reached(records).items():
             # A partition that is no longer ours: its new owner has read these again.
             with suppress(KafkaException):
                 self._client.store_offsets(offsets=[TopicPartition(topic, partition, offset)])
+
+    def _ours(self) -> set[tuple[str, int]]:
+        """The partitions we read."""
+        return {(part.topic, part.partition) for part in self._client.assignment()}
 
     def _on_assign(self, client: Client, partitions: list[Any]) -> None:
         """What the client library calls, within `poll`, before it begins to fetch."""
@@ -235,6 +207,8 @@ class Consumer:
         self._reason = ""
         if any(not topic for _, topic in self._said):
             say("reading from Kafka again")
+            # While nobody could send, nobody could send the rest.
+            self._assembly.renew(time.monotonic())
             self._said = {key for key in self._said if key[1]}
 
 
@@ -249,49 +223,4 @@ def judge(record: Record) -> bytes | Refused:
     except (RecursionError, OverflowError, ValueError) as error:
         # Nobody foresaw it, and the partition must go on.
         found = Refused(record.value, "$", str(error))
-    if isinstance(found, Refused):
-        where = f"{record.topic}, partition {record.partition}, offset {record.offset}"
-        return Refused(found.line, found.path, f"{found.reason} ({where})")
-    return found.line
-
-
-def pattern(options: Kafka) -> str:
-    """The topics we read, as a POSIX regular expression. Those of collectors unknown here wait for a newer server."""
-    words = [ship.topic(options.prefix)] if options.prefix else []
-    words.append("|".join(ship.topic(name) for name in options.clusters))
-    words.append("|".join(catalogue.collector_names()))
-    return "^" + "[.]".join(f"({word.replace('.', '[.]') or '.+'})" for word in words) + "$"
-
-
-def config(options: Kafka) -> dict[str, Any]:
-    """The client library's words for it. ValueError if there is no password where one should be."""
-    access = {key: value for key, value in options._asdict().items() if key in ship.Options._fields}
-    return {
-        **{key: value for key, value in ship.config(ship.Options(**access)).items() if key.startswith(SHARED)},
-        "group.id": options.group,
-        # A group that is new here starts with the oldest message there is.
-        "auto.offset.reset": "earliest",
-        # Committed every second: what `_tell` says, and not what was merely read.
-        "enable.auto.commit": True,
-        "auto.commit.interval.ms": 1000,
-        "enable.auto.offset.store": False,
-        # A member that comes or goes leaves the others' partitions with them.
-        "partition.assignment.strategy": "cooperative-sticky",
-        "session.timeout.ms": SESSION,
-        "topic.metadata.refresh.interval.ms": REFRESH,
-        "queued.max.messages.kbytes": AHEAD,
-        # Trouble is said by us, once.
-        "log_level": 0,
-    }
-
-
-def confluent(config: dict[str, Any]) -> Client:
-    """The real client."""
-    from confluent_kafka import Consumer as Real
-    from confluent_kafka import KafkaException
-
-    try:
-        client: Client = Real(config)
-    except KafkaException as error:
-        raise ValueError(error.args[0].str()) from None
-    return client
+    return record.placed(found) if isinstance(found, Refused) else found.line

@@ -1,7 +1,7 @@
 """Messages to Kafka, through a spool on disk: topic `[prefix.]<cluster>.<collector>`, keyed by node.
 
-The value is one message as JSON, as it stands on a line elsewhere. A message leaves the spool when all replicas that
-are in step have it. Needs confluent-kafka, which is an extra.
+The value is one message as JSON, as it stands on a line elsewhere; one that is too large for brokers goes in parts. A
+message leaves the spool when all replicas that are in step have it. Needs confluent-kafka, which is an extra.
 """
 
 import re
@@ -13,7 +13,8 @@ from jobsight.schema.message import Message
 from jobsight.schema.units import Seconds
 from jobsight.schema.wire import encode
 from jobsight.ship.courier import Courier
-from jobsight.ship.producer import Parcel, Producer, installed, pack
+from jobsight.ship.parcel import Parcel, pack
+from jobsight.ship.producer import Producer, installed
 from jobsight.ship.sink import Place, Sink
 
 # What one hand-over takes from the spool, packed.
@@ -60,10 +61,13 @@ def check(options: Options) -> None:
 
 
 class Kafka(Courier):
-    def __init__(self, options: Options, place: Place, name: str = "kafka") -> None:
-        """`name` is that of the sink, which has its spool to itself. ValueError for what the client cannot use."""
+    def __init__(self, options: Options, place: Place, name: str = "kafka", *, divisible: bool = True) -> None:
+        """`name` is that of the sink, which has its spool to itself; `divisible` if its readers know about parts.
+        ValueError for what the client cannot use.
+        """
         self._options = options
-        self._producer = Producer(config(options), options.timeout, place.clock, self.hurried)
+        made = config(options)
+        self._producer = Producer(made, options.timeout, place.clock, self.hurried, divisible=divisible)
         # In any order they are the same brokers, and theirs is the spool.
         brokers = ",".join(sorted(options.brokers))
         whole = " ".join((brokers, options.prefix or ""))

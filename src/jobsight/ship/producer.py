@@ -4,17 +4,19 @@ Of each topic one parcel is under way at a time: brokers that come back refuse s
 behind those would overtake them. A parcel that is under way stays under way: the client library goes on trying for as
 long as we live. Whoever asks again about the same frames is told what has become of them meanwhile. Only a new life
 sends again what the last one had no report of.
+
+A parcel that is too large for the brokers goes in parts, one after the other: see `part`.
 """
 
-import zlib
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from jobsight.clock import Clock
 from jobsight.schema.units import Seconds
-from jobsight.schema.wire import GZIP, compress
 from jobsight.ship.courier import Outcome, later
+from jobsight.ship.parcel import opened, unpack
+from jobsight.ship.part import HEADER, Part, cut
 from jobsight.ship.spool import Frame
 
 # How long one look for reports takes at most: an agent that stops does not wait longer for us to notice.
@@ -22,42 +24,30 @@ LOOK = 0.5
 
 SILENCE = "no broker has said yet that it has them"
 
-# The protocol's numbers for "never": too large, no such name for a topic, batch too large, refused by validation.
-NEVER = frozenset({10, 17, 18, 87})
+# The protocol's numbers for "too large", of a message and of a batch, which is the same here.
+TOO_LARGE = frozenset({10, 18})
+# And for "never": no such name for a topic, refused by validation.
+NEVER = frozenset({17, 87})
+# What is larger, packed, goes in parts: brokers take 1 MiB unless they are told otherwise. Brokers that take less say
+# so, and parts get smaller; below the least there is no use in trying.
+LARGEST = 900 * 2**10
+LEAST = 2**10
 # The client library's own number for "all brokers are down".
 ALL_DOWN = -187
-
-
-class Parcel(NamedTuple):
-    """What Kafka calls a record: those with one topic and one key stay in order."""
-
-    topic: str
-    key: bytes
-    value: bytes
-
-
-def pack(parcel: Parcel) -> bytes:
-    """As it waits in the spool: the topic can be read without unpacking."""
-    return b"%s %d\n%s%s" % (parcel.topic.encode("ascii"), len(parcel.key), parcel.key, compress(parcel.value))
-
-
-def unpack(payload: bytes) -> Parcel:
-    """ValueError if it is none of ours."""
-    head, _, rest = payload.partition(b"\n")
-    words = head.split(b" ")
-    if len(words) != 2 or not words[1].isdigit():
-        raise ValueError(f"expected a topic and the length of a key, got {head[:60]!r}")
-    key, value = rest[: int(words[1])], rest[int(words[1]) :]
-    try:
-        return Parcel(words[0].decode("ascii"), key, zlib.decompress(value, GZIP))
-    except zlib.error as error:
-        raise ValueError(f"expected a packed value, got {value[:20]!r}: {error}") from None
 
 
 class Client(Protocol):
     """The part of the client library that is used."""
 
-    def produce(self, topic: str, value: bytes, key: bytes, *, on_delivery: Callable[[Any, Any], None]) -> None: ...
+    def produce(
+        self,
+        topic: str,
+        value: bytes,
+        key: bytes,
+        *,
+        on_delivery: Callable[[Any, Any], None],
+        headers: list[Any],
+    ) -> None: ...
 
     def poll(self, timeout: float) -> int: ...
 
@@ -67,29 +57,38 @@ class Client(Protocol):
 
 
 class State(Enum):
-    AIR = 0
+    READY = 0
+    """Waits to be sent, or its next part does."""
+    AIR = 1
     """Under way."""
-    LANDED = 1
+    LANDED = 2
     """On the brokers, on as many as the topic asks for."""
-    FAILED = 2
+    FAILED = 3
     """Not this time."""
-    REFUSED = 3
+    LARGE = 4
+    """Not in one piece."""
+    REFUSED = 5
     """Never."""
 
 
 class Flight:
-    """One parcel under way."""
+    """One parcel under way, whole or the first of its parts."""
 
-    __slots__ = ("reason", "state")
+    __slots__ = ("parts", "reason", "state")
 
     def __init__(self) -> None:
-        self.state = State.AIR
+        self.state = State.READY
         self.reason = ""
+        self.parts: list[Part] = []
+        """Those that have not landed."""
 
     def report(self, error: Any, _parcel: Any = None) -> None:
         """What the client library calls when it knows."""
         if error is None:
-            self.state = State.LANDED
+            del self.parts[:1]
+            self.state = State.READY if self.parts else State.LANDED
+        elif error.code() in TOO_LARGE:
+            self.state, self.reason = State.LARGE, error.str()
         elif error.code() in NEVER:
             self.refuse(error.str())
         else:
@@ -125,14 +124,20 @@ class Producer:
         clock: Clock,
         hurried: Callable[[], bool],
         connect: Callable[[dict[str, Any]], Client] | None = None,
+        *,
+        divisible: bool = True,
     ) -> None:
-        """ValueError if the client library cannot work with such a configuration."""
+        """`divisible` if those who read know about parts. ValueError if the client library cannot work with such a
+        configuration.
+        """
         self._config = {**config, "error_cb": self._on_error}
         self._timeout = timeout
         self._clock = clock
         self._hurried = hurried
         self._connect = connect or confluent
         self._flights: dict[Mark, Flight] = {}
+        self._divisible = divisible
+        self._largest = LARGEST
         self._fatal = False
         self._down = False
         self._error = ""
@@ -179,21 +184,50 @@ class Producer:
     def _advance(self, client: Client, lane: list[Frame]) -> bool:
         """Launch a topic's next parcel when the one before has landed; False if there is none to wait for."""
         while lane:
-            flight = self._flights.get(mark(lane[-1])) or self._launch(client, lane[-1])
+            flight = self._flights.get(mark(lane[-1])) or self._entered(lane[-1])
+            if flight.state is State.LARGE:
+                self._divide(flight, lane[-1])
+            if flight.state is State.READY:
+                self._launch(client, flight, lane[-1])
             if flight.state is State.AIR:
                 return True
             if flight.state is State.FAILED:
                 return False
-            lane.pop()
+            if flight.state in (State.LANDED, State.REFUSED):
+                lane.pop()
         return False
 
-    def _launch(self, client: Client, frame: Frame) -> Flight:
-        from confluent_kafka import KafkaException
-
+    def _entered(self, frame: Frame) -> Flight:
         flight = self._flights[mark(frame)] = Flight()
         try:
-            parcel = unpack(frame.payload)
-            client.produce(parcel.topic, parcel.value, parcel.key, on_delivery=flight.report)
+            packed = opened(frame.payload).value
+        except ValueError as error:
+            flight.refuse(str(error))
+        else:
+            if self._divisible and len(packed) > self._largest:
+                flight.parts = list(cut(packed, self._largest))
+        return flight
+
+    def _divide(self, flight: Flight, frame: Frame) -> None:
+        """Smaller parts of what has not landed; what comes later is cut like this from the beginning."""
+        packed = opened(frame.payload).value
+        start, size = (flight.parts[0].start, len(flight.parts[0].content)) if flight.parts else (0, len(packed))
+        if not self._divisible or size <= LEAST:
+            flight.refuse(flight.reason)
+            return
+        self._largest = max(LEAST, min(self._largest, size // 2))
+        flight.parts = [part for part in cut(packed, self._largest) if part.end > start]
+        flight.state = State.READY
+
+    def _launch(self, client: Client, flight: Flight, frame: Frame) -> None:
+        from confluent_kafka import KafkaException
+
+        flight.state = State.AIR
+        part = flight.parts[0] if flight.parts else None
+        try:
+            parcel = opened(frame.payload)._replace(value=part.content) if part else unpack(frame.payload)
+            headers = [(HEADER, part.header())] if part else []
+            client.produce(parcel.topic, parcel.value, parcel.key, on_delivery=flight.report, headers=headers)
         except BufferError as error:
             flight.state, flight.reason = State.FAILED, str(error)
         except ValueError as error:
@@ -201,13 +235,12 @@ class Producer:
         except KafkaException as error:
             flight.report(error.args[0])
             self._fatal = self._fatal or error.args[0].fatal()
-        return flight
 
     def _outcome(self, frames: list[Frame]) -> Outcome:
         done, never, reason = 0, 0, ""
         for frame in frames:
             flight = self._flights.get(mark(frame))
-            if flight is None or flight.state in (State.AIR, State.FAILED):
+            if flight is None or flight.state not in (State.LANDED, State.REFUSED):
                 break
             done += 1
             if flight.state is State.REFUSED:

@@ -195,7 +195,7 @@ class Topics:
     """Kafka's brokers: topic `[prefix.]<cluster>.<kind>`, keyed by node."""
 
     def __init__(self, options: Options, place: Place) -> None:
-        self._kafka = kafka.Kafka(_for_kafka(options), place, "sonar")
+        self._kafka = kafka.Kafka(_for_kafka(options), place, "sonar", divisible=False)
 
     def take(self, document: Document) -> None:
         self._kafka.produce(document.cluster, document.kind, document.node, encode(document))
