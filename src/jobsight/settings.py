@@ -9,10 +9,13 @@ from collections.abc import Collection
 from types import ModuleType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from jobsight import catalogue
+from jobsight import catalogue, serving
 from jobsight.formats import quantity
 from jobsight.schema.units import Bytes, Seconds
+from jobsight.serving import Exporter, Serve
 
+# Tables besides those of the collectors.
+DERIVED = ("run", "usage", "slice", "share")
 # How the address of a database begins; anything else is a directory.
 DATABASES = ("postgresql://", "postgres://")
 
@@ -48,40 +51,17 @@ class Store(NamedTuple):
     url: str | None = None
     """A PostgreSQL database that takes the rows and jobs in place of `path`."""
     keep: Seconds = Seconds(30 * 86400)
+    """Rows as they were sent."""
+    keep_rows: dict[str, Seconds] = {}  # noqa: RUF012  # nobody writes to it
+    """Tables that are kept otherwise: `{process: 14d, usage: 2y}`."""
+    keep_jobs: Seconds | None = None
+    """Jobs and their totals are kept for ever if not set."""
+    backlog: Bytes = Bytes(2 * 2**30)  # with so much waiting to be digested senders are told to come again
 
     @property
     def place(self) -> str:
         """Where rows and jobs are: an address or a directory."""
         return self.url or self.path
-
-
-class Kafka(NamedTuple):
-    """Topics the server reads: `[prefix.]<cluster>.<collector>`, as the sink `kafka` writes them."""
-
-    brokers: tuple[str, ...]
-    group: str = "jobsight"
-    clusters: tuple[str, ...] = ()
-    """All there are if not set."""
-    prefix: str | None = None
-    tls: bool | None = None
-    ca_file: str | None = None
-    username: str | None = None
-    password_file: str | None = None
-    mechanism: str = "SCRAM-SHA-512"
-
-
-class Serve(NamedTuple):
-    """Where the server listens, who may send to it, and where it fetches from."""
-
-    listen: str = "127.0.0.1:9020"
-    token_file: str | None = None
-    kafka: Kafka | None = None
-
-
-class Exporter(NamedTuple):
-    """Where the exporter listens."""
-
-    listen: str = "127.0.0.1:9010"
 
 
 class Common(NamedTuple):
@@ -152,6 +132,10 @@ def from_values(given: Any, file: str = "settings", only: Collection[str] = ()) 
     if made.store.url is not None and not made.store.url.startswith(DATABASES):
         # Not the value itself: there may be a password in it.
         raise SettingsError(f"{file}: store.url: expected postgresql://USER@HOST/DATABASE")
+    for table in made.store.keep_rows:
+        if table not in (*catalogue.collector_names(), *DERIVED):
+            raise SettingsError(f"{file}: store.keep_rows.{table}: no such table")
+    _checked(serving, made.serve, file, "serve")
     if made.serve.kafka is not None:
         # What holds for one who sends to brokers holds for one who reads from them.
         _checked(catalogue.sink("kafka"), made.serve.kafka, file, "serve.kafka")
@@ -189,7 +173,9 @@ def _plan(name: str, given: Any, file: str) -> Plan:
     if found.options:
         options = _build(found.options, {k: v for k, v in given.items() if k in own}, file, f"{key}.")
         _checked(sys.modules[found.function.__module__], options, file, key)
-    deadline = min(every, 10.0) if common.deadline is None else common.deadline
+    # What the programs of a collector may take is its own setting; it must be let to its end, reading included.
+    usual = max(10.0, 2 * getattr(options, "limit", 0.0))
+    deadline = min(every, usual) if common.deadline is None else common.deadline
     return Plan(name, common.enabled, float(every), float(deadline), options)
 
 
@@ -257,6 +243,9 @@ def _value(hint: Any, value: Any, file: str, key: str) -> Any:
         if not isinstance(value, list):
             raise SettingsError(f"{file}: {key}: expected a list, got {_word(value)}")
         return tuple(_value(get_args(hint)[0], item, file, f"{key}[{i}]") for i, item in enumerate(value))
+    if get_origin(hint) is dict:
+        inner = get_args(hint)[1]
+        return {str(k): _value(inner, v, file, f"{key}.{k}") for k, v in _mapping(value, file, key).items()}
     for unit, read in ((Seconds, quantity.duration), (Bytes, quantity.size)):
         if hint is unit:
             return _quantity(read, value, file, key)

@@ -14,7 +14,8 @@ class Scraper:
     """Reads one machine on request, through the same collectors as the agent."""
 
     def __init__(self, settings: Settings, host: Host, clock: Clock) -> None:
-        self._plans = [plan for plan in settings.collect if plan.enabled]
+        # No program is run for a scrape, and a scheduler's jobs are no series.
+        self._plans = [plan for plan in settings.collect if plan.enabled and not catalogue.collector(plan.name).runs]
         self._runner = Runner(host, origin(settings, host), clock)
 
     def scrape(self, chosen: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The JSON API: `/api/nodes`, `/api/jobs`, `/api/job/KEY`. What the pages and the command line read."""
+"""The JSON API: `/api/v1/nodes`, `/api/v1/jobs`, `/api/v1/job/KEY`. What the pages and the command line read."""
 
 import time
 from typing import Annotated, Any
@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Query
 
 from jobsight.formats import when
-from jobsight.show import views
-from jobsight.store.embedded import Embedded
-from jobsight.store.protocol import JobQuery, Store
+from jobsight.show import route  # noqa: F401  # the addresses' names
+from jobsight.show.views import View, Views
+from jobsight.store.protocol import JobQuery
 
 STATES = ("running", "ended", "silent")
 
@@ -36,7 +36,9 @@ class Filter:
 
     def query(self, now: float) -> JobQuery:
         """400 with a sentence for a time nobody can read."""
-        plain = {key: value or None for key, value in self.given.items() if key not in ("since", "until")}
+        plain: dict[str, Any] = {
+            key: value or None for key, value in self.given.items() if key not in ("since", "until")
+        }
         if plain["state"] not in (None, *STATES):
             raise HTTPException(400, f"no state {plain['state']!r}; there are {', '.join(STATES)}")
         try:
@@ -47,33 +49,35 @@ class Filter:
         return JobQuery(since=since, until=until, limit=self.limit, **plain)
 
 
-def router(store: Store) -> APIRouter:
-    routes = APIRouter(prefix="/api")
+def router(views: Views, prefix: str = "/api/v1") -> APIRouter:
+    routes = APIRouter(prefix=prefix)
 
     @routes.get("/nodes")
-    def nodes() -> list[dict[str, Any]]:
-        return views.nodes(store, time.time())
+    def nodes(view: Annotated[View, Depends(views)]) -> list[dict[str, Any]]:
+        return view.nodes(time.time())
 
     @routes.get("/jobs")
-    def jobs(chosen: Annotated[Filter, Depends()]) -> list[dict[str, Any]]:
+    def jobs(view: Annotated[View, Depends(views)], chosen: Annotated[Filter, Depends()]) -> list[dict[str, Any]]:
         now = time.time()
-        return views.jobs(store, chosen.query(now), now)
+        return view.jobs(chosen.query(now), now)
 
-    @routes.get("/job/{key:path}")
-    def job(key: str, points: Annotated[int, Query(ge=10, le=20_000)] = 800) -> dict[str, Any]:
-        found = views.job(store, key, time.time(), points)
+    @routes.get("/job/{key:name}")
+    def job(
+        view: Annotated[View, Depends(views)], key: str, points: Annotated[int, Query(ge=10, le=20_000)] = 800
+    ) -> dict[str, Any]:
+        found = view.job(key, time.time(), points)
         if found is None:
             raise HTTPException(404, f"no job {key}")
         return found
 
-    @routes.get("/named/{name:path}")
-    def named(name: str) -> list[dict[str, Any]]:
-        return views.named(store, name, time.time())
+    @routes.get("/named/{name:name}")
+    def named(view: Annotated[View, Depends(views)], name: str) -> list[dict[str, Any]]:
+        return view.named(name, time.time())
 
-    if isinstance(store, Embedded):
-
-        @routes.get("/store")
-        def state() -> dict[str, Any]:
-            return store.status().plain()
+    @routes.get("/store")
+    def state(view: Annotated[View, Depends(views)]) -> dict[str, Any]:
+        if not view.viewer.everything:
+            raise HTTPException(403, "what the store holds is for administrators")
+        return view.state()
 
     return routes

@@ -9,26 +9,61 @@ from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 
 from jobsight import __version__
-from jobsight.ingest import http
+from jobsight.exporter.webconfig import Watched
+from jobsight.ingest import enrol, http
+from jobsight.ingest.gate import Gate
+from jobsight.ingest.limit import Limits
 from jobsight.ingest.quarantine import Quarantine
-from jobsight.show import api, pages
+from jobsight.ingest.shortcut import Shortcut
+from jobsight.ingest.token import Tokens
+from jobsight.serving import Access, Stats
+from jobsight.show import api, health, pages, stats
+from jobsight.show.access import Admission
+from jobsight.show.guard import Guard, Private
+from jobsight.show.views import Views
 from jobsight.store.protocol import Store, StoreError
 
 HERE = os.path.dirname(__file__)
 BOKEH = os.path.join(os.path.dirname(bokeh.__file__), "server", "static", "js")
 
 
-def application(store: Store, quarantine: Quarantine, token: str | None = None, *, local: bool = False) -> FastAPI:
-    """Everything the server answers. A `local` one answers to local names only: a page from elsewhere that gives our
-    address another name must not read here.
+def application(
+    store: Store,
+    quarantine: Quarantine,
+    tokens: Tokens,
+    gate: Gate,
+    limits: Limits,
+    *,
+    local: bool = False,
+    shown: bool = True,
+    access: Access | None = None,
+    statistics: Stats | None = None,
+    web: Watched | None = None,
+) -> FastAPI:
+    """Everything the server answers; pages and API only if it is to be `shown`. A `local` one answers to local names
+    only: a page from elsewhere that gives our address another name must not read here.
     """
     app = FastAPI(title="jobsight", version=__version__, docs_url=None, redoc_url=None)
+    take = http.receiver(store.append, quarantine, gate, limits)
+    app.add_middleware(Shortcut, answer=take, trouble=StoreError, excuse=_away)
     if local:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+    if access is not None:
+        app.add_middleware(Private)
+    if web is not None:
+        app.add_middleware(Guard, watched=web)
     app.add_exception_handler(StoreError, _away)
-    app.include_router(http.router(store.append, quarantine, token))
-    app.include_router(api.router(store))
-    app.include_router(pages.router(store))
+    app.include_router(http.router(take))
+    app.include_router(enrol.router(tokens))
+    app.include_router(health.router(store))
+    if not shown:
+        return app
+    views = Views(store, Admission(access))
+    app.include_router(api.router(views))
+    app.include_router(stats.router(views, statistics or Stats()))
+    # The addresses of before the stats API took /api/jobs.
+    app.include_router(api.router(views, "/api"), include_in_schema=False)
+    app.include_router(pages.router(views))
     app.mount("/static", StaticFiles(directory=os.path.join(HERE, "static")), "static")
     # Bokeh's JavaScript comes out of its wheel: clusters have no internet.
     app.mount("/bokeh", StaticFiles(directory=BOKEH), "bokeh")

@@ -13,9 +13,10 @@ from fastapi.templating import Jinja2Templates
 
 from jobsight import __version__
 from jobsight.formats import number
-from jobsight.show import views
+from jobsight.show import route  # noqa: F401  # the addresses' names
 from jobsight.show.api import Filter
-from jobsight.store.protocol import Store
+from jobsight.show.lately import Lately
+from jobsight.show.views import View, Views
 
 RANGES = {"1h": "last 1 h", "24h": "last 24 h", "7d": "last 7 d", "30d": "last 30 d", "": "all time"}
 # Everything comes from here. Bokeh lays its charts out with inline styles; it needs no inline script and no eval.
@@ -24,49 +25,61 @@ POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' d
 WORDS = ("silent", "failing collectors", "overloaded", "busy", "partly busy", "idle", "load not known")
 
 
-def router(store: Store) -> APIRouter:
+def router(views: Views) -> APIRouter:
     routes = APIRouter(default_response_class=HTMLResponse)
+    lately: Lately[bytes] = Lately()
 
     @routes.get("/")
-    def start(request: Request) -> HTMLResponse:
-        now = time.time()
-        nodes = views.nodes(store, now)
-        squares = [square(node) for node in nodes]
-        running = views.running(store, now)
-        running.sort(key=lambda job: (-(job["cpus"] or 0), -(job["cores_now"] or 0), -(job["memory_now"] or 0)))
-        return _page(
-            request, "start.html", cluster=cluster(nodes), answer=answer(nodes, running), nodes=nodes,
-            squares=squares, words=WORDS, counts=Counter(look["word"] for look in squares), jobs=running, now=now,
-        )  # fmt: skip
+    def start(request: Request, view: Annotated[View, Depends(views)]) -> HTMLResponse:
+        # With ten thousand machines a second's work, for each who looks.
+        body = lately.made((view.viewer, str(request.base_url)), lambda: bytes(started(request, view).body))
+        return _ours(HTMLResponse(body))
 
     @routes.get("/jobs")
-    def jobs(request: Request, chosen: Annotated[Filter, Depends()]) -> HTMLResponse:
+    def jobs(
+        request: Request, view: Annotated[View, Depends(views)], chosen: Annotated[Filter, Depends()]
+    ) -> HTMLResponse:
         now, found, trouble = time.time(), [], ""
         try:
-            found = views.jobs(store, chosen.query(now), now)
+            found = view.jobs(chosen.query(now), now)
         except HTTPException as error:
             trouble = error.detail
         return _page(
             request, "jobs.html", 400 if trouble else 200, cluster=cluster(found), jobs=found, given=chosen.given,
-            limit=chosen.limit, trouble=trouble, states=Counter(job["state"] for job in found), now=now,
+            viewer=view.viewer, limit=chosen.limit, trouble=trouble, now=now,
+            states=Counter(job["state"] for job in found),
             sort=request.query_params.get("sort", ""), order=request.query_params.get("order", ""),
         )  # fmt: skip
 
-    @routes.get("/job/{key:path}")
-    def job(request: Request, key: str) -> HTMLResponse:
+    @routes.get("/job/{key:name}")
+    def job(request: Request, view: Annotated[View, Depends(views)], key: str) -> HTMLResponse:
         now = time.time()
-        found = views.job(store, key, now, 10)
+        found = view.job(key, now, 10)
         if found is None:
-            return _page(request, "lost.html", 404, key=key, cluster="")
+            return _page(request, "lost.html", 404, key=key, cluster="", viewer=view.viewer)
         figures = found["summary"]
         every = figures["every"]
         return _page(
-            request, "job.html", cluster=figures["cluster"], profile=found, job=figures,
+            request, "job.html", cluster=figures["cluster"], profile=found, job=figures, viewer=view.viewer,
             reasons=reasons(figures, found["missing"]), commands=shares(figures["commands"]), every=every,
             next=max(1, round(figures["seen"] + every - now)),
         )  # fmt: skip
 
     return routes
+
+
+def started(request: Request, view: View) -> HTMLResponse:
+    """The start page."""
+    now = time.time()
+    nodes = view.nodes(now)
+    squares = [square(node) for node in nodes]
+    running = view.running(now)
+    running.sort(key=lambda job: (-(job["cpus"] or 0), -(job["cores_now"] or 0), -(job["memory_now"] or 0)))
+    return _page(
+        request, "start.html", cluster=cluster(nodes), nodes=nodes, viewer=view.viewer,
+        answer=answer(nodes, running, own=not view.viewer.everything),
+        squares=squares, words=WORDS, counts=Counter(look["word"] for look in squares), jobs=running, now=now,
+    )  # fmt: skip
 
 
 def cluster(rows: list[dict[str, Any]]) -> str:
@@ -75,8 +88,8 @@ def cluster(rows: list[dict[str, Any]]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} clusters" if names else ""
 
 
-def answer(nodes: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> str:
-    """How things stand, in a sentence."""
+def answer(nodes: list[dict[str, Any]], jobs: list[dict[str, Any]], *, own: bool = False) -> str:
+    """How things stand, in a sentence. `own`: these are not all the jobs there are."""
     if not nodes:
         return "No machine has been heard of yet."
     states = Counter(node["state"] for node in nodes)
@@ -90,7 +103,7 @@ def answer(nodes: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> str:
         said += f", {states['trouble']} with failing collectors"
     cores = number.cores(sum(job["cores_now"] or 0 for job in jobs))
     memory = number.size(sum(job["memory_now"] or 0 for job in jobs))
-    said += f"; {_count(len(jobs), 'job')} {'uses' if len(jobs) == 1 else 'use'} {cores}"
+    said += f"; {_count(len(jobs), 'job')}{' of yours' if own else ''} {'uses' if len(jobs) == 1 else 'use'} {cores}"
     said += f" of {sum(node['cpus'] or 0 for node in heard)} cores"
     return f"{said} and {memory} of {number.size(sum(node['memory'] or 0 for node in heard))} of memory."
 
@@ -183,6 +196,9 @@ TEMPLATES.env.globals |= {
 
 
 def _page(request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
-    answered = TEMPLATES.TemplateResponse(request, name, values, status)
+    return _ours(TEMPLATES.TemplateResponse(request, name, values, status))
+
+
+def _ours(answered: HTMLResponse) -> HTMLResponse:
     answered.headers["Content-Security-Policy"] = POLICY
     return answered

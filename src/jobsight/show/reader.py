@@ -3,17 +3,20 @@
 import json
 import os
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
-from urllib.request import ProxyHandler, build_opener
 
-from jobsight import files
 from jobsight.analyse.keeper import open_database, open_store
-from jobsight.settings import DATABASES
-from jobsight.show import views
+from jobsight.settings import DATABASES, home
+from jobsight.show import notice
 from jobsight.show.api import Filter
+from jobsight.show.views import View
 from jobsight.store.protocol import Store, StoreError
+
+# Where a server that root runs keeps its store.
+SYSTEM = "/var/lib/jobsight/store"
 
 
 class Reader(Protocol):
@@ -36,16 +39,18 @@ class Direct:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        # Whoever may open its files may read them.
+        self._view = View(store)
 
     def jobs(self, **filters: Any) -> list[dict[str, Any]]:
         now = time.time()
-        return views.jobs(self._store, Filter(**filters).query(now), now)
+        return self._view.jobs(Filter(**filters).query(now), now)
 
     def named(self, name: str) -> list[dict[str, Any]]:
-        return views.named(self._store, name, time.time())
+        return self._view.named(name, time.time())
 
     def job(self, key: str) -> dict[str, Any] | None:
-        return views.job(self._store, key, time.time())
+        return self._view.job(key, time.time())
 
     def close(self) -> None:
         self._store.close()
@@ -54,22 +59,21 @@ class Direct:
 class Remote:
     """Asks the server."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, opened: Callable[..., Any]) -> None:
         self._url = url
-        # A cluster's proxy has no business between us and our own machine.
-        self._open = build_opener(ProxyHandler({})).open
+        self._open = opened
 
     def jobs(self, **filters: Any) -> list[dict[str, Any]]:
         given = {key: value for key, value in filters.items() if value is not None}
-        found: list[dict[str, Any]] = self._get(f"/api/jobs?{urlencode(given)}")
+        found: list[dict[str, Any]] = self._get(f"/api/v1/jobs?{urlencode(given)}")
         return found
 
     def named(self, name: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._get(f"/api/named/{quote(name)}")
+        found: list[dict[str, Any]] = self._get(f"/api/v1/named/{quote(name)}")
         return found
 
     def job(self, key: str) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = self._get(f"/api/job/{quote(key)}")
+        found: dict[str, Any] | None = self._get(f"/api/v1/job/{quote(key)}")
         return found
 
     def close(self) -> None:
@@ -93,14 +97,17 @@ def open_reader(path: str) -> Reader:
     if path.startswith(DATABASES):
         return Direct(open_database(path))
     if not os.path.isdir(path):
+        if path == os.path.join(home(), "store") and (server := notice.read(SYSTEM)):
+            # Whoever has no store of their own means the machine's.
+            return Remote(server.url, server.opener())
         raise StoreError(f"nothing has been stored in {path} yet: start with `jobsight up`")
     try:
         store = open_store(path)
     except StoreError:
-        announced = files.read_at(os.path.join(path, "server.json"), 0, 4096)
-        if not announced:
+        server = notice.read(path)
+        if server is None:
             raise
-        return Remote(json.loads(announced)["url"])
+        return Remote(server.url, server.opener())
     # What the server had acknowledged and not yet loaded when it stopped.
     store.digest()
     return Direct(store)

@@ -1,28 +1,44 @@
 """The server process: the application on uvicorn, and a thread that digests what comes in."""
 
-import json
+import asyncio
+import gc
 import os
+import resource
 import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 import uvicorn
 
 from jobsight import files
+from jobsight.analyse import tending
 from jobsight.analyse.keeper import open_database, open_store
-from jobsight.ingest.http import Append
+from jobsight.exporter.certificate import renewing
+from jobsight.exporter.webconfig import Watched
+from jobsight.ingest.convoy import Append
+from jobsight.ingest.gate import Gate
 from jobsight.ingest.kafka import Consumer
+from jobsight.ingest.limit import Limits
 from jobsight.ingest.quarantine import Quarantine
-from jobsight.settings import Kafka, Settings
+from jobsight.ingest.token import Tokens, new_secret
+from jobsight.serving import Kafka, Serve
+from jobsight.settings import Settings
+from jobsight.show import peer, tls
 from jobsight.show.app import application
+from jobsight.show.notice import Notice, posted
 from jobsight.store.protocol import Store
+from jobsight.store.retention import Retention, retention
+from jobsight.store.tokens import open_tokens
 
 DIGEST = 1.0
+SETTLE = 30.0
 TEND = 300.0
+# Longer than agents usually pause between two batches: a TLS handshake costs more than a message.
+KEPT_ALIVE = 90
 
 
 class ListenError(RuntimeError):
@@ -47,24 +63,26 @@ def listen(address: str) -> socket.socket:
     return link
 
 
-def url(link: socket.socket) -> str:
+def url(link: socket.socket, *, secure: bool) -> str:
     host, port = link.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return f"http://{host}:{port}"
+    return f"{'https' if secure else 'http'}://{host}:{port}"
 
 
 class Digester:
-    """Loads what the log has, every second; every few minutes moves what is over to files and drops what is too old.
+    """Loads what the log has, every second; counts what came late soon after; every few minutes moves what is over to
+    files and drops what is too old.
 
-    In two threads: what comes in does not wait while a day is sorted.
+    In threads of their own: what comes in does not wait while a day is sorted.
     """
 
-    def __init__(self, store: Store, keep: float) -> None:
+    def __init__(self, store: Store, keeping: Retention) -> None:
         self._store = store
-        self._keep = keep
+        self._keeping = keeping
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._repeat, args=("digesting", store.digest, DIGEST), name="digest"),
+            threading.Thread(target=self._repeat, args=("counting again", self._settle, SETTLE), name="settle"),
             threading.Thread(target=self._repeat, args=("compaction", self._tend, TEND), name="tend"),
         ]
         for thread in self._threads:
@@ -79,7 +97,10 @@ class Digester:
     def _tend(self) -> None:
         now = time.time()
         self._store.compact(now)
-        self._store.forget(now - self._keep)
+        tending.retain(self._store, self._keeping, now)
+
+    def _settle(self) -> None:
+        tending.settle(self._store, time.time())
 
     def _repeat(self, name: str, act: Callable[[], object], every: float) -> None:
         while not self._stop.wait(every):
@@ -88,17 +109,6 @@ class Digester:
             except Exception as error:  # noqa: BLE001
                 # Whatever it was, what comes in must go on being loaded.
                 print(f"jobsight: {name} failed and is tried again: {error}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def announced(path: str, address: str) -> Iterator[None]:
-    """While the server runs the command line finds it here."""
-    file = os.path.join(path, "server.json")
-    files.replace(file, json.dumps({"url": address, "pid": os.getpid()}).encode())
-    try:
-        yield
-    finally:
-        os.unlink(file)
 
 
 @contextmanager
@@ -120,9 +130,26 @@ def consuming(options: Kafka | None, append: Append, quarantine: Quarantine) -> 
 class Server(uvicorn.Server):
     """uvicorn, stopped our way: what feeds us is stopped first, and no signal is raised a second time."""
 
-    def __init__(self, config: uvicorn.Config, before_stop: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, before_stop: Callable[[], None], peers: socket.socket | None) -> None:
         super().__init__(config)
         self._before_stop = before_stop
+        self._peers = peers
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As ever, and on the socket beside the store too: plain, whatever others are spoken to with."""
+        await super().startup(sockets)
+        if self._peers is None or self.should_exit:
+            return
+        protocol = peer.knowing(self.config.http_protocol_class)
+
+        def made() -> asyncio.Protocol:
+            found: asyncio.Protocol = protocol(
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            return found
+
+        loop = asyncio.get_running_loop()
+        self.servers.append(await loop.create_unix_server(made, sock=self._peers))
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -137,37 +164,113 @@ class Server(uvicorn.Server):
 
 def serve(settings: Settings, link: socket.socket, before_stop: Callable[[], None] = lambda: None) -> None:
     """Serve until SIGTERM or SIGINT."""
-    store = _opened(settings)
-    token = _token(settings.serve.token_file)
-    host = link.getsockname()[0]
-    if not token and host not in ("127.0.0.1", "::1"):
+    web = tls.watched(settings.serve)
+    try:
+        certificate = tls.certificate(settings.serve, web)
+    except tls.CertificateError as error:
+        raise ListenError(str(error)) from None
+    fixed = _token(settings.serve.token_file)
+    _allow_connections()
+    # Of thousands of lists and tuples a second none refers to itself: looking for such costs a tenth of all work.
+    gc.set_threshold(50_000, 20, 50)
+    # Whoever waits for the interpreter while messages are digested is answering somebody.
+    sys.setswitchinterval(0.001)
+    with closing(_opened(settings)) as store, closing(open_tokens(settings.store.place)) as tokens:
+        own = new_secret()
+        gate = Gate(tokens, fixed, own)
+        quarantine = Quarantine(os.path.join(settings.store.path, "quarantine"))
+        config = _config(settings.serve, link.getsockname()[0], store, quarantine, tokens, gate, web)
+        digester = Digester(store, retention(settings.store))
+        try:
+            with consuming(settings.serve.kafka, store.append, quarantine), _peers(settings) as peers:
+                place = url(link, secure=certificate is not None)
+                notice = Notice(place, os.getpid(), certificate, _name(peers, settings))
+                with posted(settings.store.path, notice, own):
+                    Server(config, before_stop, peers).run(sockets=[link])
+        finally:
+            digester.stop()
+            gate.close()
+
+
+@contextmanager
+def _peers(settings: Settings) -> Iterator[socket.socket | None]:
+    """While this lasts, programs on this machine can ask here, if the file system knows such a thing as a socket."""
+    folder = settings.store.path
+    if settings.serve.access is not None:
+        peer.seclude(folder)
+    with ExitStack() as stack:
+        try:
+            link = stack.enter_context(peer.listening(os.path.join(folder, peer.FILE)))
+        except OSError as error:
+            print(f"jobsight: no socket in {folder}: {error.strerror or error}", file=sys.stderr, flush=True)
+            link = None
+        yield link
+
+
+def _name(peers: socket.socket | None, settings: Settings) -> str | None:
+    return os.path.join(os.path.abspath(settings.store.path), peer.FILE) if peers else None
+
+
+def _config(
+    options: Serve,
+    host: str,
+    store: Store,
+    quarantine: Quarantine,
+    tokens: Tokens,
+    gate: Gate,
+    web: Watched | None,
+) -> uvicorn.Config:
+    if not (host.startswith("127.") or host == "::1") and not gate.needed():
+        may = "read and send" if options.access is None else "send"
         print(
-            f"jobsight: listening on {host} without serve.token_file: anybody who reaches it can read and send",
+            f"jobsight: WARNING: listening on {host} and no token is set: anybody who reaches it can {may}; "
+            "make one with `jobsight token add`",
             file=sys.stderr,
+            flush=True,
         )
-    quarantine = Quarantine(os.path.join(settings.store.path, "quarantine"))
     config = uvicorn.Config(
-        application(store, quarantine, token, local=host == "127.0.0.1"),
+        application(
+            store,
+            quarantine,
+            tokens,
+            gate,
+            Limits(options.requests, options.rate),
+            local=host == "127.0.0.1",
+            shown=not options.ingest_only,
+            access=options.access,
+            statistics=options.stats,
+            web=web,
+        ),
+        # What a request says of where it comes from is not what it is: see `show.access`.
+        proxy_headers=False,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=5,
+        timeout_keep_alive=KEPT_ALIVE,
+        ssl_certfile=options.cert_file,
+        ssl_keyfile=options.key_file,
+        ssl_context_factory=(lambda *_: renewing(web)) if web is not None and web.secure else None,
     )
-    digester = Digester(store, settings.store.keep)
-    server = Server(config, before_stop)
     try:
-        with consuming(settings.serve.kafka, store.append, quarantine), announced(settings.store.path, url(link)):
-            server.run(sockets=[link])
-    finally:
-        digester.stop()
-        store.close()
+        config.load()
+    except OSError as error:
+        raise ListenError(f"serve.cert_file, serve.key_file: {error.strerror or error}") from None
+    return config
+
+
+def _allow_connections() -> None:
+    """Ten thousand agents keep as many connections; the usual bound of a thousand is for programs that use select."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _opened(settings: Settings) -> Store:
     if settings.store.url is None:
-        return open_store(settings.store.path)
+        return open_store(settings.store.path, settings.store.backlog)
     # What is refused is kept here all the same.
     files.make_directory(settings.store.path)
-    store = open_database(settings.store.url)
+    store = open_database(settings.store.url, settings.store.backlog)
     print(f"jobsight uses the {store.report}", flush=True)
     return store
 

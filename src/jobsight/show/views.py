@@ -1,11 +1,17 @@
-"""What there is to see, as plain values: the same for the API, the pages and the command line."""
+"""What there is to see, as plain values: the same for the API, the pages and the command line.
+
+A `View` is the store as one viewer sees it, and the only way to the store for whatever answers requests.
+"""
 
 from typing import Any
 
 import msgspec
+from fastapi import Request
 
 from jobsight.analyse.profile import POINTS, profile
 from jobsight.analyse.summary import summary
+from jobsight.show.access import EVERYBODY, Admission, Viewer
+from jobsight.store.embedded import Embedded
 from jobsight.store.protocol import JobQuery, Store
 
 # What a running job used in its last interval. Ten minutes hold that interval at any sensible sampling rate.
@@ -17,46 +23,78 @@ GROUP BY job_key, source
 """
 
 
-def nodes(store: Store, now: float) -> list[dict[str, Any]]:
-    """All nodes of the last week, with their state."""
-    found = []
-    for node in store.nodes(now):
-        silent = now > node.seen + 3 * node.every + 30
-        state = "silent" if silent else "trouble" if node.troubles else "ok"
-        used = node.memory - node.memory_available if node.memory and node.memory_available is not None else None
-        found.append({**node._asdict(), "state": state, "memory_used": used})
-    return found
+class View:
+    """The store as one viewer sees it."""
+
+    def __init__(self, store: Store, viewer: Viewer = EVERYBODY) -> None:
+        self._store = store
+        self.viewer = viewer
+
+    def by(self, viewer: Viewer) -> "View":
+        """The same store as another one sees it. Only for what this one may choose."""
+        return View(self._store, viewer)
+
+    def nodes(self, now: float) -> list[dict[str, Any]]:
+        """All nodes of the last week, with their state. Machines are everybody's; nothing here is of a user's."""
+        found = []
+        for node in self._store.nodes(now):
+            silent = now > node.seen + 3 * node.every + 30
+            state = "silent" if silent else "trouble" if node.troubles else "ok"
+            used = node.memory - node.memory_available if node.memory and node.memory_available is not None else None
+            found.append({**node._asdict(), "state": state, "memory_used": used})
+        return found
+
+    def jobs(self, query: JobQuery, now: float) -> list[dict[str, Any]]:
+        """Jobs with their figures."""
+        documents = self._store.jobs(query._replace(sight=self.viewer.sight), now)
+        return [msgspec.to_builtins(summary(document, now)) for document in documents]
+
+    def running(self, now: float) -> list[dict[str, Any]]:
+        """Running jobs with what they use now; the mean over their life where the last interval is not known."""
+        rows = self._store.query(LATEST, [now - 600])
+        latest = {(key, source): (cores, memory) for key, source, cores, memory in rows}
+        found = []
+        for item in self.jobs(JobQuery(state="running", limit=10_000), now):
+            cores, memory = latest.get((item["key"], item["source"]), (item["cores_mean"], item["memory_mean"]))
+            whole = item["memory_limit"] and item["memory_limit"] * len(item["nodes"])  # limits are per node
+            found.append({**item, "cores_now": cores, "memory_now": memory, "memory_whole": whole})
+        return found
+
+    def job(self, key: str, now: float, points: int = POINTS) -> dict[str, Any] | None:
+        """One job whole, by its key. Somebody else's is not there, as one that never was."""
+        document = self._store.job(key, self.viewer.sight)
+        if document is None:
+            return None
+        found: dict[str, Any] = msgspec.to_builtins(profile(self._store, document, now, points))
+        return found
+
+    def named(self, name: str, now: float) -> list[dict[str, Any]]:
+        """The jobs somebody may mean, by key or by id; newest first."""
+        document = self._store.job(name, self.viewer.sight)
+        if document:
+            return [msgspec.to_builtins(summary(document, now))]
+        return sorted(self.jobs(JobQuery(id=name), now), key=lambda item: -item["seen"])
+
+    def accounts(self) -> list[str]:
+        """The accounts that jobs in sight are charged to."""
+        return self._store.accounts(self.viewer.sight)
+
+    def state(self) -> dict[str, Any]:
+        """What the store holds, and what waits to be stored."""
+        held = self._store.status().plain() if isinstance(self._store, Embedded) else {}
+        return held | {"backlog": self._store.backlog()._asdict()}
 
 
-def jobs(store: Store, query: JobQuery, now: float) -> list[dict[str, Any]]:
-    """Jobs with their figures."""
-    found = (summary(document, now) for document in store.jobs(query, now))
-    return [msgspec.to_builtins(item) for item in found]
+class Views:
+    """Gives every request its view."""
 
+    def __init__(self, store: Store, admission: Admission) -> None:
+        self._store = store
+        self._admission = admission
 
-def running(store: Store, now: float) -> list[dict[str, Any]]:
-    """Running jobs with what they use now; the mean over their life where the last interval is not known."""
-    latest = {(key, source): (cores, memory) for key, source, cores, memory in store.query(LATEST, [now - 600])}
-    found = []
-    for item in jobs(store, JobQuery(state="running", limit=10_000), now):
-        cores, memory = latest.get((item["key"], item["source"]), (item["cores_mean"], item["memory_mean"]))
-        whole = item["memory_limit"] and item["memory_limit"] * len(item["nodes"])  # limits are per node
-        found.append({**item, "cores_now": cores, "memory_now": memory, "memory_whole": whole})
-    return found
+    def __call__(self, request: Request) -> View:
+        return View(self._store, self._admission.viewer(request))
 
-
-def job(store: Store, key: str, now: float, points: int = POINTS) -> dict[str, Any] | None:
-    """One job whole, by its key."""
-    document = store.job(key)
-    if document is None:
-        return None
-    found: dict[str, Any] = msgspec.to_builtins(profile(store, document, now, points))
-    return found
-
-
-def named(store: Store, name: str, now: float) -> list[dict[str, Any]]:
-    """The jobs somebody may mean, by key or by id; newest first."""
-    document = store.job(name)
-    if document:
-        return [msgspec.to_builtins(summary(document, now))]
-    return sorted(jobs(store, JobQuery(id=name), now), key=lambda item: -item["seen"])
+    def alive(self) -> None:
+        """StoreError if the store does not answer."""
+        self._store.query("SELECT 1")

@@ -1,0 +1,68 @@
+"""Passwords of the web config file: compared by bcrypt, once; what came of it is remembered for a while.
+
+bcrypt is slow on purpose, and a scrape every fifteen seconds shows the same password for ever.
+"""
+
+import base64
+import binascii
+import hmac
+import os
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from threading import Lock
+
+from jobsight.drivers import libcrypt
+
+# So many answers are remembered of each kind; the oldest goes first.
+KEPT = 100
+# What an unknown user's password is compared with, so that time does not tell that there is no such user. Of the cost
+# that htpasswd and others take if not told; nobody knows its password.
+NOBODY = "$2y$10$abcdefghijklmnopqrstuuO0Q1R2S3T4U5V6W7X8Y9Z0a1b2c3d4e"
+
+
+class Passwords:
+    """Answers whose password was shown."""
+
+    def __init__(self, hashed: Callable[[bytes, bytes], bytes] = libcrypt.hashed) -> None:
+        self._hashed = hashed
+        # What is remembered is a digest with this in it: of no use to whoever reads our memory's dump tomorrow.
+        self._salt = os.urandom(32)
+        # Apart, so that guesses do not drive out those who are right.
+        self._right: dict[bytes, bool] = {}
+        self._wrong: dict[bytes, bool] = {}
+        # One at a time: guesses must not take all the cores there are.
+        self._turn = Lock()
+
+    def user(self, header: str, users: Mapping[str, str]) -> str | None:
+        """Who shows this header `Authorization`; None if nobody does."""
+        found = credentials(header)
+        if found is None:
+            return None
+        name, password = found
+        kept = users.get(name, NOBODY)
+        digest = hmac.digest(self._salt, kept.encode() + b"\0" + password, sha256)
+        right = digest in self._right
+        if not right and digest not in self._wrong:
+            right = self._compared(password, kept.encode(), digest)
+        return name if right and name in users else None
+
+    def _compared(self, password: bytes, kept: bytes, digest: bytes) -> bool:
+        with self._turn:
+            right = hmac.compare_digest(self._hashed(password, kept), kept)
+            known = self._right if right else self._wrong
+            if len(known) >= KEPT:
+                del known[next(iter(known))]
+            known[digest] = right
+        return right
+
+
+def credentials(header: str) -> tuple[str, bytes] | None:
+    """User and password of HTTP's basic authentication."""
+    scheme, _, text = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        name, colon, password = base64.b64decode(text.strip(), validate=True).partition(b":")
+        return (name.decode(), password) if colon else None
+    except (binascii.Error, ValueError):
+        return None

@@ -1,0 +1,94 @@
+"""Settings of what listens: the server, who may see what there, and the exporter."""
+
+from typing import NamedTuple
+
+from jobsight.schema.units import Seconds
+
+
+class Kafka(NamedTuple):
+    """Topics the server reads: `[prefix.]<cluster>.<collector>`, as the sink `kafka` writes them."""
+
+    brokers: tuple[str, ...]
+    group: str = "jobsight"
+    clusters: tuple[str, ...] = ()
+    """All there are if not set."""
+    prefix: str | None = None
+    tls: bool | None = None
+    ca_file: str | None = None
+    username: str | None = None
+    password_file: str | None = None
+    mechanism: str = "SCRAM-SHA-512"
+
+
+class Access(NamedTuple):
+    """Who may see which jobs. Where this is set, everybody sees their own and no others."""
+
+    admins: tuple[str, ...] = ()
+    """Users who see everything, besides root on this machine."""
+    admin_groups: tuple[str, ...] = ()
+    """Groups of this machine whose members see everything."""
+    coordinators: dict[str, tuple[str, ...]] | None = None
+    """By account, the users who see all jobs charged to it."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks whose word on who asks is taken."""
+    proxy_users: tuple[str, ...] = ()
+    """If set, their word is taken only if they show the password of one of these users of the web config file."""
+    user_headers: tuple[str, ...] = ("X-Grafana-User",)
+    """Where they say it."""
+
+
+class Stats(NamedTuple):
+    """The stats API."""
+
+    shortest: Seconds = Seconds(0)
+    """Jobs that ran for less are not listed."""
+    uid_in_id: bool = False
+    """Whether the unique id of a job is made of its user's number in place of the name."""
+
+
+class Serve(NamedTuple):
+    """Where the server listens, who may send to it and see what, and where it fetches from."""
+
+    listen: str = "127.0.0.1:9020"
+    token_file: str | None = None  # one token for all, besides those of `jobsight token`
+    cert_file: str | None = None  # with `key_file`: speak HTTPS
+    key_file: str | None = None
+    requests: int = 256  # how many may be sending at the same moment
+    rate: int | None = None  # messages a second that one token may send on average
+    kafka: Kafka | None = None
+    ingest_only: bool = False  # no pages and no API: one of several servers that write into one database
+    web_config_file: str | None = None  # HTTPS and passwords as Prometheus' programs have them
+    access: Access | None = None  # everybody who reaches the server sees everything if not set
+    stats: Stats = Stats()
+
+
+class Exporter(NamedTuple):
+    """Where the exporter listens."""
+
+    listen: str = "127.0.0.1:9010"
+    web_config_file: str | None = None
+
+
+def check(serve: Serve) -> None:
+    """ValueError for what types cannot say."""
+    access = serve.access or Access()
+    for text in access.trusted_proxies:
+        from ipaddress import ip_network  # not for the agent, which has none
+
+        try:
+            ip_network(text)
+        except ValueError as error:
+            raise ValueError(f"access.trusted_proxies: {error}") from None
+    if any(not account.strip() for account in access.coordinators or {}):
+        raise ValueError("access.coordinators: an account has no name: all jobs without an account would be its")
+    names = [
+        *access.admins,
+        *access.admin_groups,
+        *(u for users in (access.coordinators or {}).values() for u in users),
+    ]
+    if any(not name.strip() for name in names):
+        raise ValueError("access: a user or group has no name")
+    if serve.requests < 1 or (serve.rate is not None and serve.rate < 1):
+        raise ValueError("requests and rate must be 1 or more")
+    if serve.web_config_file and (serve.cert_file or serve.key_file):
+        raise ValueError("HTTPS is set by cert_file or by web_config_file, not by both")
