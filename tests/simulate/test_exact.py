@@ -1,0 +1,116 @@
+"""What the real ledger makes of the messages, set against the truth they were made from."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from jobsight.simulate.cluster import Cluster
+from jobsight.simulate.sampler import Sampler
+from jobsight.simulate.truth import Place, Truth
+from jobsight.store.protocol import JobQuery, Store
+
+# One microsecond a reading is all that a control group rounds.
+MICRO = 1e-6
+
+
+class Observed(NamedTuple):
+    """A job on a node up to the last sample that saw it there."""
+
+    truth: Truth
+    place: Place
+    last: float
+
+
+def observed(cluster: Cluster) -> Iterator[Observed]:
+    """Everything that at least one sample saw, worked out anew from plan and sampling times alone."""
+    plan = cluster.plan
+    times = {
+        n.name: list(Sampler(plan, n, cluster.sampling).times(plan.wish.begin, plan.end)) for n in plan.site.nodes
+    }
+    for truth in plan.truths:
+        for place in truth.places:
+            boots = plan.boots[place.node.name]
+            seen = [
+                time
+                for time in times[place.node.name]
+                if truth.start + 0.02 < time < truth.end and any(b.begin <= time < b.end for b in boots)
+            ]
+            if seen:
+                yield Observed(truth, place, seen[-1])
+
+
+def documents(store: Store) -> list[dict[str, Any]]:
+    return store.jobs(JobQuery(limit=100_000), 4e9)
+
+
+def parts(store: Store, scheduler: str, source: str) -> dict[tuple[str, str], dict[str, float]]:
+    """Totals by job number and node."""
+    found: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: {"cpu_time": 0.0, "read": 0, "written": 0})
+    for job in documents(store):
+        for part in job["parts"] if job["scheduler"] == scheduler else ():
+            if part["source"] == source:
+                for name, total in found[job["id"], part["node"]].items():
+                    found[job["id"], part["node"]][name] = total + part[name]
+    return found
+
+
+def test_every_batch_job_a_sample_saw_is_in_the_store_and_no_other(cluster: Cluster, store: Store) -> None:
+    expected = {(o.truth.number, o.place.node.name) for o in observed(cluster) if o.truth.scheduler == "slurm"}
+    assert set(parts(store, "slurm", "cgroup")) == expected
+    assert len(expected) > 150
+
+
+def test_totals_of_batch_jobs_are_exact(cluster: Cluster, store: Store) -> None:
+    expected: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for truth, place, last in observed(cluster):
+        if truth.scheduler == "slurm":
+            level = place.curve.at(last)
+            for number, value in enumerate((level.cpu, level.read, level.written)):
+                expected[truth.number, place.node.name][number] += value
+    found = parts(store, "slurm", "cgroup")
+    for place_of, (cpu, read, written) in expected.items():
+        total = found[place_of]
+        assert total["cpu_time"] == pytest.approx(cpu, rel=1e-6, abs=3 * MICRO), place_of
+        assert total["read"] == pytest.approx(read, rel=1e-6, abs=3), place_of
+        assert total["written"] == pytest.approx(written, rel=1e-6, abs=3), place_of
+
+
+def test_sessions_are_exact_to_a_tick_of_each_of_their_processes(cluster: Cluster, store: Store) -> None:
+    found = parts(store, "session", "process")
+    sessions = [one for one in observed(cluster) if one.truth.scheduler == "session"]
+    assert sessions
+    for truth, place, last in sessions:
+        total = found[truth.number, place.node.name]["cpu_time"]
+        assert total == pytest.approx(place.curve.at(last).cpu, abs=0.0201), truth.number
+
+
+def test_memory_peaks_are_those_of_the_kernel(cluster: Cluster, store: Store) -> None:
+    peaks: dict[tuple[str, str], float] = {}
+    for job in documents(store):
+        for part in job["parts"]:
+            if part["source"] == "cgroup":
+                peaks[job["id"], part["node"]] = part["group_peak"]
+    lives = Counter(truth.number for truth in cluster.truths)
+    for truth, place, last in observed(cluster):
+        if truth.scheduler == "slurm" and lives[truth.number] == 1:
+            assert peaks[truth.number, place.node.name] == int(place.curve.at(last).peak)
+
+
+def test_jobs_carry_the_names_their_allocation_says(cluster: Cluster, store: Store) -> None:
+    truths = {one.truth.number: one.truth for one in observed(cluster) if one.truth.scheduler == "slurm"}
+    jobs = [job for job in documents(store) if job["scheduler"] == "slurm"]
+    for job in jobs:
+        truth = truths[job["id"]]
+        said = (job["owner"], job["account"], job["partition"], job["name"])
+        assert said == (truth.user.name, truth.user.account, truth.draft.partition, truth.draft.name)
+
+
+def test_a_batch_job_begins_when_it_did(cluster: Cluster, store: Store) -> None:
+    begins: dict[str, set[float]] = defaultdict(set)
+    for one in observed(cluster):
+        begins[one.truth.number].add(one.truth.start)
+    for job in documents(store):
+        if job["scheduler"] == "slurm":
+            assert min(abs(job["started"] - begin) for begin in begins[job["id"]]) < 0.1
