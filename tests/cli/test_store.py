@@ -47,7 +47,7 @@ def test_status_compact_export_and_retain_one_after_the_other(path: str, tmp_pat
     done = run(path, "status")
     assert (done.returncode, done.stderr) == (0, "")
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("load ")]
-    assert line.split() == ["load", "24", "0", "0", "0", "B", "2023-11-15", "00:00", "2023-11-15", "23:00"]
+    assert line.split() == ["load", "24", "0", "0", "0", "B", "30", "d", "2023-11-15", "00:00", "2023-11-15", "23:00"]
     assert "1 job, from 2023-11-14 23:59 to 2023-11-15 23:00" in done.stdout
 
     assert run(path, "compact").stdout == "120 rows moved to files.\n"
@@ -98,7 +98,7 @@ def owned(path: str) -> Iterator[Embedded]:
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200 if self.path == "/api/store" else 404)
+            self.send_response(200 if self.path == "/api/v1/store" else 404)
             self.end_headers()
             self.wfile.write(json.dumps(store.status().plain()).encode())
 
@@ -137,3 +137,28 @@ def test_what_needs_the_store_to_itself_names_who_has_it(path: str, arguments: l
     done = run(path, *arguments)
     assert done.returncode == 1
     assert done.stderr == f"jobsight: the store belongs to the server (process {os.getpid()}), {why}\n"
+
+
+def test_recount_counts_again_and_says_so(path: str) -> None:
+    before = run(path, "export", "usage", os.path.join(path, "before.parquet")).returncode
+    done = run(path, "recount")
+    assert (before, done.returncode, done.stdout, done.stderr) == (0, 0, "1 job on 1 node counted again.\n", "")
+    assert run(path, "recount", "--job", "100").stdout == "1 job on 1 node counted again.\n"
+    assert run(path, "recount", "--job", "4711").stderr == "jobsight: no job 4711 is known\n"
+    assert run(path, "recount", "--since", "someday").returncode == 2
+    run(path, "export", "usage", os.path.join(path, "after.parquet"))
+    rows = [
+        duckdb.execute(f"SELECT * FROM '{path}/{name}.parquet' ORDER BY ALL").fetchall()
+        for name in ("before", "after")
+    ]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 24
+
+
+def test_recount_names_what_it_cannot_count_again(path: str) -> None:
+    assert run(path, "retain", "--keep", "1d", "--table", "process").returncode == 0
+    said = run(path, "recount").stdout
+    assert said.splitlines()[0] == "0 jobs on 1 node counted again."
+    assert said.splitlines()[1].startswith(
+        "1 left as they were, because rows they are made of are gone: fox.session."
+    )

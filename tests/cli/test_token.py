@@ -77,6 +77,8 @@ def test_a_whole_token_can_be_revoked_by_who_has_it_at_hand(say: Say) -> None:
         (["revoke", "nonesuch"], 1, "no token or key nonesuch"),
         (["add"], 2, "--cluster"),
         (["add", "--cluster", "fox", "--expires", "soon"], 2, "expected a duration"),
+        (["add", "--cluster", "fox", "--expires", "100000y"], 2, "up to 1000 years"),
+        (["invite", "--cluster", "fox", "--lifetime", "0s"], 2, "up to 1000 years"),
         (["invite", "--cluster", "fox", "--uses", "0"], 2, "expected a whole number"),
     ],
 )
@@ -185,6 +187,52 @@ def test_an_answer_that_was_lost_is_had_by_asking_again(
     parts = split(file.read_text().strip())
     assert parts is not None
     assert (token.id, token.digest) == (parts[0], digest(parts[1]))
+    assert door.tokens.invites()[0].spent == 1
+
+
+class Gateway(BaseHTTPRequestHandler):
+    """Passes the question on, and says something else."""
+
+    door: Door
+    answers: list[tuple[int, bytes]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.door.post(body, "/enrol", Content_Type="application/json")
+        status, said = self.answers[0]
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "sentence"),
+    [(504, b"", "answered 504"), (500, b"oops", "answered 500"), (200, b"<html>Hello", "no answer of a jobsight")],
+)
+def test_a_gateway_that_loses_the_answer_does_not_cost_the_key(
+    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], status: int,
+    said: bytes, sentence: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(enrol, "PAUSES", (0.01,))
+    handler: Any = type("Own", (Gateway,), {"door": door, "answers": [(status, said)]})
+    between = HTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=between.serve_forever)
+    thread.start()
+    key, file = invited(door.tokens), tmp_path / "token"
+    try:
+        url = f"http://127.0.0.1:{between.server_port}"
+        assert main(["enrol", url, key, "--token-file", str(file)]) == 1
+    finally:
+        between.shutdown()
+        between.server_close()
+        thread.join()
+    assert sentence in capsys.readouterr().err
+    # The server has traded the key: whoever asks again, straight, must have the same token.
+    assert asked(door, key, file) == 0
     assert door.tokens.invites()[0].spent == 1
 
 

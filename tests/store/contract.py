@@ -4,7 +4,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from jobsight.analyse.tending import settle
 from jobsight.store.protocol import JobQuery, Store
+from jobsight.store.sight import Sight
 
 Open = Callable[[], Store]
 BOOT = 1794700000.0
@@ -65,6 +67,14 @@ class StoreContract:
         again = opened()
         assert again.digest() == 1
         assert again.query("SELECT count(*) FROM load") == [(1,)]
+
+    def test_what_waits_to_be_digested_is_told(self, opened: Open) -> None:
+        store = opened()
+        assert store.backlog().size == 0
+        store.append([load_line(BOOT + 100)]).result(10)
+        assert 0 < store.backlog().size < store.backlog().most
+        store.digest()
+        assert store.backlog().size == 0
 
     def test_a_job_goes_on_over_a_restart(self, opened: Open) -> None:
         store = opened()
@@ -138,6 +148,67 @@ class StoreContract:
         first, second = store.nodes(BOOT + 120)
         assert (first.name, first.seen, first.load, first.troubles) == ("n1", BOOT + 110, 0.5, 1)
         assert (second.name, second.troubles, second.cpus) == ("n2", 0, None)
+
+    def test_a_late_message_is_counted_and_rollups_add_up(self, opened: Open) -> None:
+        store = opened()
+        times = [BOOT + 100 + 10 * step for step in range(60)]
+        for some in (times[:20] + times[25:], times[20:25]):
+            store.append([process_line(time, node=node) for time in some for node in ("n1", "n2")]).result(10)
+            store.digest()
+        assert store.query("SELECT count(*) FROM late") == [(10,)]
+        settle(store, BOOT + 86400)
+        assert store.query("SELECT count(*) FROM late") == [(0,)]
+        assert store.query("SELECT node, count(*), sum(cpu_time) FROM usage GROUP BY node ORDER BY node") == [
+            ("n1", 60, 640.0),
+            ("n2", 60, 640.0),
+        ]
+        for table in ("slice", "share"):
+            ((total, seconds),) = store.query(f"SELECT sum(cpu_time), sum(seconds) FROM {table}")
+            assert (round(total, 6), round(seconds, 6)) == (1280, 1280)
+        assert {job["parts"][0]["cpu_time"] for job in store.jobs(JobQuery(), BOOT)} == {640}
+        assert store.query("SELECT count(*) FROM due") == [(0,)]
+
+    def test_what_is_not_in_sight_is_not_there(self, opened: Open) -> None:
+        store = opened()
+        lines = []
+        for number, owner, account in (("1", "ada", "physics"), ("2", "bob", "physics"), ("3", "bob", "")):
+            told = {"scheduler": ["slurm"], "job": [number], "source": ["prolog"], "account": [account or None]}
+            node = f"n{number}"
+            lines += [
+                _line("allocation", BOOT + 99, told, node),
+                process_line(BOOT + 100, node=node, scheduler="slurm", job=number, owner=owner),
+            ]
+        store.append(lines).result(10)
+        store.digest()
+        keys = {job["id"]: job["key"] for job in store.jobs(JobQuery(), BOOT + 100)}
+        for sight, seen in (
+            (None, {"1", "2", "3"}),
+            (Sight(("bob",)), {"2", "3"}),
+            (Sight((), ("physics",)), {"1", "2"}),
+            (Sight(("bob",), ("physics", "biology")), {"1", "2", "3"}),
+            (Sight(("Bob", "%", "' OR 1=1 --"), ("",)), {"3"}),
+            (Sight(), set()),
+        ):
+            found = store.jobs(JobQuery(sight=sight), BOOT + 100)
+            assert {job["id"] for job in found} == seen
+            assert {number for number, key in keys.items() if store.job(key, sight)} == seen
+            assert store.accounts(sight) == (["physics"] if seen & {"1", "2"} else [])
+            assert {job["id"] for job in store.jobs(JobQuery(sight=sight, owner="ada"), BOOT + 100)} == seen & {"1"}
+            assert len(store.jobs(JobQuery(sight=sight, state="running", text="w"), BOOT + 100)) == len(seen)
+
+    def test_jobs_are_found_by_several_ids_accounts_and_their_start(self, opened: Open) -> None:
+        store = opened()
+        lines = [process_line(BOOT + 100, node=f"n{n}", job=n, started=10.0 * int(n)) for n in "123"]
+        store.append(lines).result(10)
+        store.digest()
+
+        def ids(**asked: Any) -> set[str]:
+            return {job["id"] for job in store.jobs(JobQuery(**asked), BOOT + 100)}
+
+        assert ids(ids=("1", "3", "9")) == {"1", "3"}
+        assert ids(ids=("1",), accounts=("physics",)) == set()
+        assert ids(begun=BOOT + 20) == {"2", "3"}
+        assert ids(begun=BOOT + 20, until=BOOT + 20) == {"2"}
 
     def test_job_is_found_by_the_number_people_know_and_by_its_account(self, opened: Open) -> None:
         store = opened()

@@ -32,6 +32,13 @@ def add_settings(to: argparse.ArgumentParser) -> None:
     to.add_argument("--settings", metavar="FILE", help="YAML settings; every key has a default")
 
 
+def add_web_config(to: argparse.ArgumentParser) -> None:
+    # Both spellings of the requirement this came from.
+    to.add_argument(
+        "--web-config-file", "--web.config.file", dest="web_config", metavar="FILE", help="HTTPS and passwords"
+    )
+
+
 def add_root(to: argparse.ArgumentParser) -> None:
     to.add_argument("--root", metavar="DIR", default="/", help="a directory tree that stands for the machine")
 

@@ -1,10 +1,13 @@
 """What happened with a job: one screen.
 
 ID is the scheduler's number, or the session's on a machine with no batch system; a key as `jobsight jobs --json`
-prints it always names one job. With --pid, the job of a process on this machine.
+prints it always names one job. With --pid, the job of a process on this machine; with --user, --command or --since,
+the newest that fits. --scale says whether more cores would help, --rightsize what to ask for next time.
 """
 
 import os
+import time
+from argparse import Namespace
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -18,9 +21,11 @@ from jobsight.cli.arguments import (
     sentences,
     settings_of,
 )
+from jobsight.formats import when
 from jobsight.formats.number import cores, duration, meter, ratio, size, spark, volume
 
 WIDTH = 60
+FILTERS = ("owner", "command", "since", "until")
 
 
 @sentences
@@ -28,14 +33,23 @@ def run(arguments: list[str]) -> int:
     accept = parser("job", __doc__)
     accept.add_argument("id", nargs="?", metavar="ID", help="the job's id or key")
     accept.add_argument("--pid", type=int, help="the job of this process")
+    accept.add_argument("--user", dest="owner", help="the newest job of this user")
+    accept.add_argument("--command", help="the newest job of this command")
+    accept.add_argument("--since", help="the newest job seen after: 7d, 2026-11-15, …")
+    accept.add_argument("--until", help="the newest job started before")
+    accept.add_argument("--scale", action="store_true", help="would more cores help?")
+    accept.add_argument("--rightsize", action="store_true", help="what to ask for next time, to be pasted")
     accept.add_argument("--store", metavar="DIR|URL", help="where rows and jobs are kept")
     add_settings(accept)
     add_formats(accept)
     given = accept.parse_args(arguments)
-    if (given.id is None) == (given.pid is None):
-        raise WrongUseError("say which job: jobsight job ID, or jobsight job --pid PID")
-    found = _read(given.store or settings_of(given.settings).store.place, given.id or _job_of(given.pid), given.pid)
-    print(_shown(found, given.format))
+    filters = {name: value for name in FILTERS if (value := getattr(given, name)) is not None}
+    if sum((given.id is not None, given.pid is not None, bool(filters))) != 1:
+        raise WrongUseError("say which job: jobsight job ID, --pid PID, or --user, --command, --since, --until")
+    if given.scale and given.rightsize:
+        raise WrongUseError("one at a time: --scale or --rightsize")
+    found = _read(given.store or settings_of(given.settings).store.place, given, filters)
+    print(_shown(found, given))
     return 0
 
 
@@ -52,37 +66,67 @@ def _job_of(pid: int) -> str:
     return group.job if group else str(stat.session or stat.process_group or stat.pid)
 
 
-def _read(path: str, name: str, pid: int | None) -> dict[str, Any]:
+def _read(path: str, given: Namespace, filters: dict[str, str]) -> dict[str, Any]:
     from jobsight.show.reader import open_reader
     from jobsight.store.protocol import StoreError
 
     try:
         reader = open_reader(path)
         try:
-            matches = reader.named(name)
-            if pid is not None:
-                # A session's number is known on every node: ours is meant.
-                matches = [job for job in matches if os.uname().nodename in job["nodes"]]
-            if not matches:
-                raise FailedError(f"no job {name}; `jobsight jobs --text {name}` searches")
+            matches = _matches(reader, given, filters)
             found = reader.job(matches[0]["key"])
+            scaling = reader.scaling(matches[0]["key"]) if given.scale else None
         finally:
             reader.close()
     except StoreError as error:
         raise FailedError(str(error)) from None
     if found is None:
-        raise FailedError(f"no job {name}")
-    found["others"] = [match["key"] for match in matches[1:]]
+        raise FailedError(f"no job {matches[0]['id']}")
+    found["others"] = [match["key"] for match in matches[1:]] if not filters else []
+    return found | ({"scaling": scaling} if scaling else {})
+
+
+def _matches(reader: Any, given: Namespace, filters: dict[str, str]) -> list[dict[str, Any]]:
+    """The jobs that may be meant, the likeliest first."""
+    if filters:
+        window = {"since": filters.get("since", ""), "until": filters.get("until", "")}
+        _check(window)
+        found = sorted(reader.jobs(**(filters | window)), key=lambda job: -job["started"])
+        if not found:
+            raise FailedError("no job fits; `jobsight jobs` lists them")
+        return found
+    name = given.id or _job_of(given.pid)
+    found = reader.named(name)
+    if given.pid is not None:
+        # A session's number is known on every node: ours is meant.
+        found = [job for job in found if os.uname().nodename in job["nodes"]]
+    if not found:
+        raise FailedError(f"no job {name}; `jobsight jobs --text {name}` searches")
     return found
 
 
-def _shown(profile: dict[str, Any], form: str) -> str:
+def _check(window: dict[str, str]) -> None:
+    for name, text in window.items():
+        try:
+            when.instant(text or "now", time.time())
+        except ValueError as error:
+            raise WrongUseError(f"--{name}: {error}") from None
+
+
+def _shown(profile: dict[str, Any], given: Namespace) -> str:
+    from jobsight.show import accounting, screen
     from jobsight.show.terminal import export
 
+    form = given.format
     if form == "json":
         import json
 
-        return json.dumps(profile, indent=2)
+        answered = profile["answers"]["request"] if given.rightsize else profile.get("scaling", profile)
+        return json.dumps(answered, indent=2)
+    if form == "table" and given.scale:
+        return f"{_head(profile['summary'])}\n\n{screen.scale(profile['scaling'])}"
+    if form == "table" and given.rightsize:
+        return f"# {_head(profile['summary'])}\n{screen.request(profile['answers'])}"
     if form != "table":
         return export([profile["summary"]], form)
     job = profile["summary"]
@@ -90,10 +134,14 @@ def _shown(profile: dict[str, Any], form: str) -> str:
         _head(job),
         "",
         profile["verdict"],
+        *([gone] if (gone := profile.get("gone")) else []),
         "",
         _meters(job, profile["missing"]),
         "",
+        *([said] if (said := accounting.told(profile)) else []),
         _charts(profile["series"]),
+        "",
+        screen.told(profile["answers"]),
         "",
     ]
     parts += [_processes(profile), "", _foot(profile)]
@@ -103,7 +151,7 @@ def _shown(profile: dict[str, Any], form: str) -> str:
 def _head(job: dict[str, Any]) -> str:
     from jobsight.show.terminal import coloured, safe
 
-    nodes = job["nodes"][0] if len(job["nodes"]) == 1 else f"{len(job['nodes'])} nodes"
+    nodes = job["nodes"][0] if len(job["nodes"]) == 1 else f"{len(job['nodes'])} nodes" if job["nodes"] else "no node"
     number = f" ({job['number']})" if job["number"] else ""
     title = coloured(safe(f"{job['id']}{number} {job['name'] or job['command']}"), "strong")
     facts = [
@@ -188,10 +236,9 @@ def _foot(profile: dict[str, Any]) -> str:
     from jobsight.show.terminal import safe
 
     job = profile["summary"]
-    when = [datetime.fromtimestamp(job[name]).astimezone().isoformat(" ", "seconds") for name in ("started", "seen")]
-    lines = [
-        f"from {when[0]} to {when[1]}, {ratio(job['coverage'])} of it observed; totals from {_SOURCES[job['source']]}"
-    ]
+    times = [datetime.fromtimestamp(job[name]).astimezone().isoformat(" ", "seconds") for name in ("started", "seen")]
+    source = _SOURCES.get(job["source"], job["source"])
+    lines = [f"from {times[0]} to {times[1]}, {ratio(job['coverage'])} of it observed; totals from {source}"]
     if job["source"] == "cgroup" and job["cpu_time_processes"] is not None:
         lines.append(f"summing processes gives {duration(job['cpu_time_processes'])} of CPU time")
     if profile["others"]:
@@ -199,4 +246,4 @@ def _foot(profile: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-_SOURCES = {"cgroup": "the job's control group", "process": "its processes"}
+_SOURCES = {"cgroup": "the job's control group", "process": "its processes", "scheduler": "its scheduler"}

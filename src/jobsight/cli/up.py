@@ -5,7 +5,15 @@ import signal
 import subprocess
 import sys
 
-from jobsight.cli.arguments import FailedError, add_settings, parser, seconds, sentences, settings_of
+from jobsight.cli.arguments import (
+    FailedError,
+    WrongUseError,
+    add_settings,
+    parser,
+    seconds,
+    sentences,
+    settings_of,
+)
 
 # Quick enough that a newcomer sees charts within a minute, cheap enough to leave running.
 EVERY = 10.0
@@ -26,11 +34,20 @@ def run(arguments: list[str]) -> int:
         from jobsight.store.protocol import StoreError
     except ModuleNotFoundError as error:
         raise FailedError(f"the server needs {error.name}: pip install 'jobsight[server]'") from None
+    from jobsight.show.notice import TOKEN
+
+    if settings.serve.cert_file or settings.serve.web_config_file:
+        # Its agent would have to trust a certificate that is not for the loopback address.
+        raise WrongUseError(
+            "`up` speaks no HTTPS: take serve.cert_file or web_config_file out, or run `serve` and `agent`"
+        )
     try:
         link = listen(settings.serve.listen)
-        agent = _start_agent(given.settings, f"{url(link)}/ingest", given.every, settings.serve.token_file)
+        place = url(link, secure=False)
+        token_file = settings.serve.token_file or os.path.join(settings.store.path, TOKEN)
+        agent = _start_agent(given.settings, f"{place}/ingest", given.every, token_file)
         print(
-            f"jobsight: dashboard at {url(link)}/   (Ctrl-C stops; data stays in {settings.store.path})",
+            f"jobsight: dashboard at {place}/   (Ctrl-C stops; data stays in {settings.store.path})",
             flush=True,
         )
         try:
@@ -42,7 +59,7 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def _start_agent(settings: str | None, url: str, every: float, token: str | None) -> subprocess.Popen[bytes]:
+def _start_agent(settings: str | None, url: str, every: float, token: str) -> subprocess.Popen[bytes]:
     """The agent as a process of its own, as it is on a node.
 
     In a session of its own, so that Ctrl-C leaves it the time to hand over; on a pipe, so that it ends with us
@@ -51,8 +68,7 @@ def _start_agent(settings: str | None, url: str, every: float, token: str | None
     command = [sys.executable, "-m", "jobsight", "agent", "--leash", "--url", url, "--every", str(every)]
     if settings:
         command += ["--settings", settings]
-    if token:
-        command += ["--token-file", token]
+    command += ["--token-file", token]
     return subprocess.Popen(command, start_new_session=True, stdin=subprocess.PIPE)
 
 

@@ -11,25 +11,31 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import duckdb
 
 from jobsight.schema.record import fields_of
+from jobsight.store import folder
+from jobsight.store.amend import Amend
+from jobsight.store.clause import within
+from jobsight.store.folder import UNFINISHED, settle
 from jobsight.store.hot import NAME, Hot, quoted
-from jobsight.store.plan import HOUR, LEAST, Move, Piece, moves, name
+from jobsight.store.plan import DAY, HOUR, LEAST, Move, Piece, meets, moves, name
 from jobsight.store.protocol import StoreError
+from jobsight.store.retention import MARKS
 
 CATALOGUE = """CREATE TABLE IF NOT EXISTS cold.file (
   name VARCHAR NOT NULL, source VARCHAR NOT NULL, level VARCHAR NOT NULL, start DOUBLE NOT NULL,
   oldest DOUBLE NOT NULL, newest DOUBLE NOT NULL, rows BIGINT NOT NULL, size BIGINT NOT NULL, made DOUBLE NOT NULL,
   fields VARCHAR NOT NULL)"""
-SUFFIX = ".parquet"
-UNFINISHED = ".new"
+HORIZON = "CREATE TABLE IF NOT EXISTS cold.horizon (source VARCHAR PRIMARY KEY, time DOUBLE NOT NULL)"
+FORGOT = "INSERT OR REPLACE INTO cold.horizon VALUES (?, ?)"
 # What names a job, most telling first: a table that has one of these is sorted by it before anything else.
 JOB = ("job_key", "scheduler", "job")
-FORM = "FORMAT parquet, COMPRESSION zstd"
+# In SQL, for there may be thousands of files.
+MEETS = "WHERE oldest <= ? AND newest >= ? AND source IN "
 
 
 class Cold:
@@ -39,10 +45,12 @@ class Cold:
         self._path = os.path.join(path, "cold")
         self._hot = hot
         self._moving = threading.Lock()
-        present = set(_present(self._path))
+        self._names: set[str] = set()
+        present = set(folder.present(self._path))
         with hot.transaction() as cursor:
             cursor.execute("CREATE SCHEMA IF NOT EXISTS cold")
             cursor.execute(CATALOGUE)
+            cursor.execute(HORIZON)
             for piece in _pieces(cursor):
                 if piece.name not in present:
                     print(f"jobsight: {piece.name} is gone, and {piece.rows} rows with it", file=sys.stderr)
@@ -50,6 +58,7 @@ class Cold:
             for table in hot.columns():
                 self._show(cursor, table)
             known = {piece.name for piece in _pieces(cursor)}
+            self._horizons: dict[str, float] = dict(cursor.execute("SELECT * FROM cold.horizon").fetchall())
         for file in present - known:
             os.unlink(os.path.join(self._path, file))
 
@@ -63,19 +72,25 @@ class Cold:
         number grows with every day, and one job's page must not.
         """
         with self._hot.readers.reading(), self._hot.transaction() as cursor:
-            pieces = [piece for piece in _pieces(cursor) if _meets(piece, between)]
-            for table in self._hot.columns():
-                # One too many, for a column of the same name, costs a little time; one too few there cannot be.
-                if re.search(rf"\b{table}\b", sql):
-                    view = self._view(table, [piece for piece in pieces if piece.source == table])
-                    cursor.execute(f"CREATE TEMP VIEW {table} AS {view}")
-            return cursor.execute(sql, list(values)).fetchall()
+            return cursor.execute(within(sql, self._between(cursor, sql, between)), list(values)).fetchall()
+
+    def show_between(self, cursor: duckdb.DuckDBPyConnection, sql: str, between: tuple[float, float]) -> None:
+        """Give a cursor views of the tables that SQL names, with the files that can have rows of a time."""
+        for table, view in self._between(cursor, sql, between).items():
+            cursor.execute(f"CREATE TEMP VIEW {table} AS {view}")
+
+    def _between(self, cursor: duckdb.DuckDBPyConnection, sql: str, between: tuple[float, float]) -> dict[str, str]:
+        # One too many, for a column of the same name, costs a little time; one too few there cannot be.
+        tables = [table for table in self._hot.columns() if re.search(rf"\b{table}\b", sql)]
+        chosen = f"{MEETS} ({', '.join('?' * len(tables))})"
+        pieces = _pieces(cursor, chosen, [between[1], between[0], *tables]) if tables else []
+        return {table: self._view(table, [piece for piece in pieces if piece.source == table]) for table in tables}
 
     def compact(self, now: float, least: int = LEAST) -> int:
         """Move what is due; how many rows went to files. Nobody waits for this: neither readers nor the loader."""
         with self._moving:
             moved = 0
-            for table in self._hot.columns():
+            for table in [name for name in self._hot.columns() if name not in MARKS]:
                 for move in moves(table, self._hours(table), self._of(table), now, least):
                     moved += self._move(move, now)
             return moved
@@ -86,11 +101,78 @@ class Cold:
             old = [piece for piece in self._of(table) if piece.newest < before]
             with self._hot.transaction() as cursor:
                 deleted = cursor.execute(f"DELETE FROM main.{table} WHERE time < ?", [before]).fetchone()
+                cursor.execute(FORGOT, [table, max(before, self.horizon(table))])
+                if old:
+                    self._drop(cursor, old)
+                    self._show(cursor, table)
+            self._horizons[table] = max(before, self.horizon(table))
+            self._hot.readers.unlink(self._paths(old))
+            return sum(piece.rows for piece in old) + int(deleted[0] if deleted else 0)
+
+    def forgot(self, table: str, before: float) -> None:
+        """Rows of a table are complete from that time on at the earliest: they come from where that was so."""
+        with self._moving:
+            if before > self.horizon(table):
+                with self._hot.transaction() as cursor:
+                    cursor.execute(FORGOT, [table, before])
+                self._horizons[table] = before
+
+    def horizon(self, table: str) -> float:
+        """Rows of a table are complete from this time on."""
+        return self._horizons.get(table, 0.0)
+
+    @contextmanager
+    def amending(self, table: str, span: tuple[float, float]) -> Iterator[Amend]:
+        """Change rows of a time wherever they are, in one commit: files that lose some are written anew."""
+        with self._moving:
+            amend = None
+            try:
+                with self._hot.transaction() as cursor:
+                    pieces = [piece for piece in _pieces(cursor) if piece.source == table and meets(piece, span)]
+                    amend = Amend(self, cursor, table, pieces)
+                    yield amend
+                    self._show(cursor, table)
+            except BaseException:
+                for file in amend.made if amend else ():
+                    self._clear(file)
+                raise
+            self._hot.readers.unlink(self._paths(amend.replaced))
+
+    def rewrite(self, cursor: duckdb.DuckDBPyConnection, piece: Piece, without: str) -> str | None:
+        """A file without the rows of a condition in place of one that has some; its name. None if all are such."""
+        move = Move(piece.source, piece.level, piece.start, piece.start)
+        file = self._free(move)
+        path = os.path.join(self._path, file)
+        (rows,) = self._files(piece.source, [piece])
+        left = f"SELECT * FROM ({rows}) WHERE NOT ({without}) ORDER BY {_listed(self._order(piece.source))}"
+        self._drop(cursor, [piece])
+        found = cursor.execute(
+            f"COPY ({left}) TO '{quoted(path + UNFINISHED)}' ({folder.form(piece.source)})"
+        ).fetchone()
+        if not found or not found[0]:
+            os.unlink(path + UNFINISHED)
+            return None
+        made = self._weighed(cursor, move, file, piece.made, int(found[0]))
+        settle(path + UNFINISHED, path)
+        cursor.execute(f"INSERT INTO cold.file VALUES ({', '.join('?' * len(made))})", list(made))
+        return file
+
+    def matching(self, cursor: duckdb.DuckDBPyConnection, piece: Piece, condition: str) -> int:
+        """How many rows of a file fulfil a condition."""
+        (rows,) = self._files(piece.source, [piece])
+        found = cursor.execute(f"SELECT count(*) FROM ({rows}) WHERE {condition}").fetchone()
+        return int(found[0]) if found else 0
+
+    def clear_day(self, table: str, day: float) -> None:
+        """Drop the rows of one day, which begins at that time, be they in the table or in files."""
+        with self._moving:
+            old = [piece for piece in self._of(table) if day <= piece.start < day + DAY]
+            with self._hot.transaction() as cursor:
+                cursor.execute(f"DELETE FROM main.{table} WHERE time >= ? AND time < ?", [day, day + DAY])
                 if old:
                     self._drop(cursor, old)
                     self._show(cursor, table)
             self._hot.readers.unlink(self._paths(old))
-            return sum(piece.rows for piece in old) + int(deleted[0] if deleted else 0)
 
     def close(self) -> None:
         """Wait for what is under way."""
@@ -112,7 +194,7 @@ class Cold:
             with self._hot.transaction() as cursor:
                 counted = cursor.execute(f"SELECT count(*) FROM main.{move.source} WHERE {_span(move)}").fetchone()
                 moved = int(counted[0]) if counted else 0
-                _make_folder(os.path.dirname(path), self._path)
+                folder.make(os.path.dirname(path), self._path)
                 self._write(cursor, move, path + UNFINISHED)
                 piece = self._weighed(cursor, move, file, now, moved)
                 settle(path + UNFINISHED, path)
@@ -139,7 +221,8 @@ class Cold:
         rows = f"SELECT {_listed(names)} FROM main.{move.source} WHERE {_span(move)}"
         parts = [rows, *self._files(move.source, move.replaces)]
         order = _listed(self._order(move.source))
-        cursor.execute(f"COPY ({' UNION ALL '.join(parts)} ORDER BY {order}) TO '{quoted(path)}' ({FORM})")
+        made = f"COPY ({' UNION ALL '.join(parts)} ORDER BY {order}) TO '{quoted(path)}'"
+        cursor.execute(f"{made} ({folder.form(move.source)})")
 
     def _weighed(self, cursor: duckdb.DuckDBPyConnection, move: Move, file: str, now: float, moved: int) -> Piece:
         """The catalogue's entry of a file just written, as it can be read back."""
@@ -188,65 +271,23 @@ class Cold:
         return [*job, "cluster", "node", "boot", *rest, "time"]
 
     def _free(self, move: Move) -> str:
-        """A name that no file has: one that is going may still be read."""
+        """A name that no file has or had: one that is going may still be read, and the engine remembers what it read
+        under a name.
+        """
         number = 1
-        while os.path.exists(os.path.join(self._path, name(move, number))):
+        while os.path.exists(os.path.join(self._path, name(move, number))) or name(move, number) in self._names:
             number += 1
+        self._names.add(name(move, number))
         return name(move, number)
 
     def _paths(self, pieces: Iterable[Piece]) -> list[str]:
         return [os.path.join(self._path, piece.name) for piece in pieces]
 
 
-def check(path: str) -> None:
-    """Refuse files without the catalogue that names them, before an empty one is made: they would be taken for
-    leftovers.
-    """
-    below = os.path.join(path, "cold")
-    if not os.path.exists(os.path.join(path, NAME)) and any(file.endswith(SUFFIX) for file in _present(below)):
-        raise StoreError(
-            f"{below} holds rows, but {NAME} is gone that goes with them: put it back, or move both away"
-        )
-
-
-def _present(path: str) -> Iterator[str]:
-    """Every file below a folder, catalogued or not."""
-    for folder, _, files in os.walk(path):
-        for file in files:
-            if file.removesuffix(UNFINISHED).endswith(SUFFIX):
-                yield os.path.relpath(os.path.join(folder, file), path)
-
-
-def settle(unfinished: str, path: str) -> None:
-    """Sync a file and give it its name, so that it survives a power cut."""
-    _sync(unfinished)
-    os.rename(unfinished, path)
-    _sync(os.path.dirname(path))
-
-
-def _make_folder(path: str, above: str) -> None:
-    """A folder below `above`, whose names on the way survive a power cut."""
-    os.makedirs(path, mode=0o750, exist_ok=True)
-    while len(path) >= len(above):
-        path = os.path.dirname(path)
-        _sync(path)
-
-
-def _sync(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def _pieces(cursor: duckdb.DuckDBPyConnection) -> list[Piece]:
-    rows: list[tuple[Any, ...]] = cursor.execute("SELECT * FROM cold.file ORDER BY source, start, made").fetchall()
-    return [Piece(*row) for row in rows]
-
-
-def _meets(piece: Piece, between: tuple[float, float]) -> bool:
-    return piece.oldest <= between[1] and piece.newest >= between[0]
+def _pieces(cursor: duckdb.DuckDBPyConnection, where: str = "", values: Iterable[Any] = ()) -> list[Piece]:
+    found = cursor.execute(f"SELECT * FROM cold.file {where}", list(values)).fetchall()
+    # Sorted here: the engine takes longer to plan that than we do for so few.
+    return sorted((Piece(*row) for row in found), key=lambda piece: (piece.source, piece.start, piece.made))
 
 
 def _span(move: Move) -> str:

@@ -9,32 +9,39 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 import msgspec
 
 from jobsight import files
-from jobsight.ingest.accept import Accepted, accept
-from jobsight.store import cold
+from jobsight.ingest.accept import Accepted, Refused, recall
+from jobsight.ingest.quarantine import Quarantine
+from jobsight.store import cold, folder
+from jobsight.store.amendment import Amendments
 from jobsight.store.counter import Counter
 from jobsight.store.hot import REFUSALS, Hot
 from jobsight.store.log import Log
 from jobsight.store.plan import LEAST
-from jobsight.store.protocol import JobQuery, Node, StoreError
+from jobsight.store.protocol import MOST_WAITING, Backlog, Change, JobQuery, Node, StoreError
+from jobsight.store.sight import Sight
 from jobsight.store.small import Small
 from jobsight.store.status import Status, export, status
 
 # Trouble that passes: the disk's, a lock's, the engine's own.
 WAITS = (OSError, sqlite3.OperationalError, duckdb.Error)
+# What DuckDB makes of Ctrl-C, in a RuntimeError.
+INTERRUPTED = "Query interrupted"
 
 
 class Embedded:
     """See `store.protocol.Store`."""
 
-    def __init__(self, path: str, counter: Counter, derived: dict[str, type[Any]]) -> None:
+    def __init__(self, path: str, counter: Counter, derived: dict[str, type[Any]], most: int = MOST_WAITING) -> None:
+        """With `most` bytes waiting to be digested no more is taken."""
         self._path = path
         self._counter = counter
         self._digesting = threading.Lock()
@@ -53,15 +60,16 @@ class Embedded:
             self._lock.release()
             raise
         first = max(self.hot.loaded(), self.small.counted()[0]) + 1
-        self._log = Log(os.path.join(path, "log"), first)
+        self._log = Log(os.path.join(path, "log"), first, most)
 
     def _open(self, path: str, derived: dict[str, type[Any]]) -> None:
         try:
-            cold.check(path)
+            folder.check(path)
             self.hot = Hot(path, derived)
             try:
                 self.cold = cold.Cold(path, self.hot)
                 self.small = Small(path)
+                self._amendments = Amendments(self.hot, self.cold, self.small)
             except BaseException:
                 self.hot.close()
                 raise
@@ -71,14 +79,23 @@ class Embedded:
     def append(self, lines: Sequence[bytes]) -> "Future[None]":
         return self._log.append(b"\n".join(lines))
 
+    def backlog(self) -> Backlog:
+        return self._log.backlog()
+
+    @property
+    def digests(self) -> bool:
+        return True
+
     def digest(self) -> int:
         with self._digesting:
             total = 0
             for number in self._log.finished():
                 try:
                     total += self._digest_segment(number)
-                except Exception as error:  # noqa: BLE001
+                except Exception as error:
                     self._restored = False
+                    if str(error) == INTERRUPTED:
+                        raise KeyboardInterrupt from error
                     if isinstance(error, WAITS) and not isinstance(error, REFUSALS):
                         # A full disk, most likely. Nothing is lost: the segment waits.
                         self._say(f"segment {number}", "waits", error)
@@ -100,19 +117,27 @@ class Embedded:
             self._log.remove(number)
             return 0
         lines = (line for payload in self._log.payloads(number) for line in payload.split(b"\n"))
-        fresh = self._fresh([found for line in lines if isinstance(found := accept(line), Accepted)])
+        read = [recall(line, self._counter.wanted) for line in lines]
+        fresh = self._fresh([found for found in read if isinstance(found, Accepted)])
         if number > counted:
             if not self._restored:
                 self._counter.restore(self.small, self.hot)
                 self._restored = True
             derived, jobs = self._counter.count(fresh)
-            kept = msgspec.msgpack.encode(derived)
-            self.small.count(number, kept, jobs)
-        derived_rows = msgspec.msgpack.decode(kept, type=dict[str, list[tuple[Any, ...]]])
-        for message in self.hot.load(number, fresh, derived_rows):
-            files.append(os.path.join(self._path, "refused.jsonl"), message.line + b"\n")
+            self.small.count(number, msgspec.msgpack.encode(derived), jobs)
+        else:
+            derived = msgspec.msgpack.decode(kept, type=dict[str, list[tuple[Any, ...]]])
+        self._refuse([found for found in read if isinstance(found, Refused)])
+        self.hot.load(number, fresh, derived, self._refuse_messages)
         self._log.remove(number)
         return len(fresh)
+
+    def _refuse_messages(self, messages: Sequence[Accepted]) -> None:
+        self._refuse([Refused(message.line, "$.rows", "the tables would not take it") for message in messages])
+
+    def _refuse(self, bad: list[Refused]) -> None:
+        if bad:
+            Quarantine(os.path.join(self._path, "quarantine")).keep(bad)
 
     def _fresh(self, messages: Sequence[Accepted]) -> list[Accepted]:
         """Those not stored yet, each once."""
@@ -133,14 +158,45 @@ class Embedded:
     def jobs(self, query: JobQuery, now: float) -> list[dict[str, Any]]:
         return self.small.jobs(query, now)
 
-    def job(self, key: str) -> dict[str, Any] | None:
-        return self.small.job(key)
+    def job(self, key: str, sight: Sight | None = None) -> dict[str, Any] | None:
+        return self.small.job(key, sight)
+
+    def accounts(self, sight: Sight | None = None) -> list[str]:
+        return self.small.accounts(sight)
 
     def query(
         self, sql: str, values: Iterable[Any] = (), between: tuple[float, float] | None = None
     ) -> list[tuple[Any, ...]]:
         """With `between`, the caller promises that no row of another time matters."""
         return self.hot.query(sql, values) if between is None else self.cold.query(sql, values, between)
+
+    @contextmanager
+    def still(self) -> Iterator[bool]:
+        """See `store.protocol.Amends`, also for the next ones."""
+        with self._digesting:
+            yield self.small.counted()[0] <= self.hot.loaded()
+
+    def latest(self, cluster: str, scheduler: str, number: str, scope: str, until: float) -> dict[str, Any] | None:
+        return self.small.latest(cluster, scheduler, number, scope, until)
+
+    def named(self, cluster: str, scheduler: str, numbers: Sequence[str]) -> list[dict[str, Any]]:
+        return self.small.named(cluster, scheduler, numbers)
+
+    def horizon(self, table: str) -> float:
+        return self.cold.horizon(table)
+
+    def mark(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        self._amendments.mark(table, rows)
+
+    def unmark(self, table: str, places: Sequence[tuple[str, str, float, float]]) -> None:
+        self._amendments.unmark(table, places)
+
+    def change(self, changes: Sequence[Change]) -> None:
+        self._restored = False
+        self._amendments.change(changes)
+
+    def refill(self, table: str, span: tuple[float, float], sql: str, label: Sequence[tuple[Any, ...]]) -> int:
+        return self._amendments.refill(table, span, sql, label)
 
     def compact(self, now: float, least: int = LEAST) -> int:
         """Move rows of hours and days that are over to files; how many went. What fails for now is tried again."""

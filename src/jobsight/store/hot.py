@@ -5,7 +5,7 @@ the ones that `store.cold` has moved to Parquet files.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -13,7 +13,7 @@ import duckdb
 import msgspec
 
 from jobsight import catalogue
-from jobsight.ingest.accept import LARGEST, Accepted
+from jobsight.ingest.accept import Accepted
 from jobsight.schema.record import fields_of
 from jobsight.schema.sqltable import DUCKDB, STAMP, additions, create
 from jobsight.schema.units import base
@@ -21,16 +21,21 @@ from jobsight.store.protocol import StoreError
 from jobsight.store.readers import Readers
 
 NAME = "hot.duckdb"
-RUN = """CREATE TABLE IF NOT EXISTS run (
-  cluster VARCHAR NOT NULL, node VARCHAR NOT NULL, boot VARCHAR NOT NULL, collector VARCHAR NOT NULL,
-  time DOUBLE NOT NULL, uptime DOUBLE, every DOUBLE, status VARCHAR NOT NULL, seconds DOUBLE, error VARCHAR,
-  missing VARCHAR, count BIGINT)"""
-RUN_COLUMNS = ("cluster", "node", "boot", "collector", "time", "uptime", "every", "status", "seconds", "error",
-               "missing", "count")  # fmt: skip
+RUN_TYPES = {
+    "cluster": "VARCHAR", "node": "VARCHAR", "boot": "VARCHAR", "collector": "VARCHAR", "time": "DOUBLE",
+    "uptime": "DOUBLE", "every": "DOUBLE", "status": "VARCHAR", "seconds": "DOUBLE", "error": "VARCHAR",
+    "missing": "VARCHAR", "count": "BIGINT",
+}  # fmt: skip
+NEEDED = ("cluster", "node", "boot", "collector", "time", "status")
+RUN = f"""CREATE TABLE IF NOT EXISTS run ({
+    ", ".join(f"{name} {kind}{' NOT NULL' if name in NEEDED else ''}" for name, kind in RUN_TYPES.items())
+})"""
 SEGMENT = "CREATE TABLE IF NOT EXISTS segment (number BIGINT NOT NULL)"
 # Our own layout's number: a newer one is refused, an older one brought up to date. Since 2 rows may be in files, of
 # which a program of layout 1 would know nothing.
 LAYOUT = 2
+# Read again in a second or two by a start after a crash.
+CHECKPOINT = "128MiB"
 # What the tables say to a value they will not have. Anything else is the disk's or the engine's trouble.
 REFUSALS = (
     duckdb.ConversionException,
@@ -75,11 +80,13 @@ class Hot:
                 run(statement)
         # With no file read again and again for what stands at its end.
         run("SET GLOBAL parquet_metadata_cache = true")
+        # Each time the last rows of every table are packed anew; until then they are in the engine's own log.
+        run(f"SET GLOBAL checkpoint_threshold = '{CHECKPOINT}'")
 
     def columns(self) -> dict[str, list[str]]:
         """Every table and what its rows hold."""
         own = {name: [*STAMP, *(field.name for field in fields_of(record))] for name, record in self._tables.items()}
-        return {"run": list(RUN_COLUMNS)} | own
+        return {"run": list(RUN_TYPES)} | own
 
     def record(self, table: str) -> type[Any] | None:
         """What a table's rows are; `run` has no record."""
@@ -90,16 +97,21 @@ class Hot:
         return int(self.query("SELECT coalesce(max(number), 0) FROM segment")[0][0])
 
     def load(
-        self, number: int, messages: Sequence[Accepted], derived: dict[str, list[tuple[Any, ...]]]
-    ) -> list[Accepted]:
-        """Rows of one segment and what was derived from them; the messages that the tables would not take."""
+        self,
+        number: int,
+        messages: Sequence[Accepted],
+        derived: dict[str, list[tuple[Any, ...]]],
+        refuse: Callable[[list[Accepted]], None],
+    ) -> None:
+        """Rows of one segment and what was derived from them. `refuse` gets the messages that the tables would not
+        take, before the rest is committed: then the segment is done with.
+        """
         try:
             self._load(number, messages, derived)
         except REFUSALS:
             good = [message for message in messages if self._takes(message)]
+            refuse([message for message in messages if message not in good])
             self._load(number, good, derived)
-            return [message for message in messages if message not in good]
-        return []
 
     def _takes(self, message: Accepted) -> bool:
         """Whether a message loads by itself."""
@@ -160,39 +172,59 @@ class Hot:
         by_collector: dict[str, list[bytes]] = {}
         for message in messages:
             by_collector.setdefault(message.collector, []).append(message.line)
+        if messages:
+            self._insert_columns(cursor, "run", RUN_TYPES, [_run(message) for message in messages])
         for collector, lines in by_collector.items():
             # DuckDB reads column-shaped JSON by itself, four times quicker than through rows of Python objects.
             path = os.path.join(self._scratch, f"{collector}.jsonl")
             with open(path, "wb") as scratch:
                 scratch.write(b"\n".join(lines))
-            source = _source(self._tables[collector], path)
-            cursor.execute(_insert_run(source))
-            cursor.execute(_insert_rows(collector, self._tables[collector], source))
+            cursor.execute(_insert_rows(collector, self._tables[collector], path, max(map(len, lines))))
             os.unlink(path)
 
+    def insert(self, cursor: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[Any, ...]]) -> None:
+        """Rows of a derived table, in a transaction of the caller's, who keeps the loader from its own."""
+        self._insert(cursor, table, rows)
+
     def _insert(self, cursor: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[Any, ...]]) -> None:
+        types = {name: DUCKDB[kind] for name, kind in STAMP.items()}
+        types |= {field.name: DUCKDB[base(field.unit)] for field in fields_of(self._tables[table])}
+        self._insert_columns(cursor, table, types, rows)
+
+    def _insert_columns(
+        self, cursor: duckdb.DuckDBPyConnection, table: str, types: dict[str, str], rows: list[tuple[Any, ...]]
+    ) -> None:
         path = os.path.join(self._scratch, f"{table}.json")
+        text = msgspec.json.encode(dict(zip(types, zip(*rows, strict=True), strict=True)))
         with open(path, "wb") as scratch:
-            scratch.write(msgspec.json.encode({"rows": list(zip(*rows, strict=True))}))
-        names = ["cluster", "node", "boot", "time", *(f.name for f in fields_of(self._tables[table]))]
-        kinds = ["VARCHAR"] * 3 + ["DOUBLE", *(DUCKDB[base(f.unit)] for f in fields_of(self._tables[table]))]
-        picked = ", ".join(f"unnest(CAST(rows[{i}] AS {kind}[]))" for i, kind in enumerate(kinds, 1))
+            scratch.write(text)
+        columns = ", ".join(f"{name}: '{kind}[]'" for name, kind in types.items())
         cursor.execute(
-            f"INSERT INTO {table} ({', '.join(names)}) SELECT {picked} FROM read_json('{quoted(path)}', "
-            f"columns = {{rows: 'JSON[]'}}, maximum_object_size = 1073741824)"
+            f"INSERT INTO {table} ({', '.join(types)}) SELECT {', '.join(f'unnest({name})' for name in types)} FROM "
+            f"read_json('{quoted(path)}', columns = {{{columns}}}, maximum_object_size = {_room(len(text))})"
         )
         os.unlink(path)
 
 
-def _source(record: type[Any], path: str) -> str:
+def _run(message: Accepted) -> tuple[Any, ...]:
+    return (
+        *message.identity, message.uptime, message.every, message.status.value, message.seconds, message.error,
+        msgspec.json.encode(message.missing).decode(), message.count,
+    )  # fmt: skip
+
+
+def _room(longest: int) -> int:
+    """What the engine holds ready for one object: a few times of it, so not more than there is."""
+    return max(2**20, 2 * longest)
+
+
+def _source(record: type[Any], path: str, longest: int) -> str:
     """The scratch file as a table function, its types those of the record."""
     rows = ", ".join(f"{f.name} {DUCKDB[base(f.unit)]}[]" for f in fields_of(record))
-    names = ("cluster", "node", "boot", "collector", "time", "status", "error")
-    fixed = ", ".join(f"{name}: 'VARCHAR'" for name in names)
+    fixed = ", ".join(f"{name}: 'VARCHAR'" for name in STAMP)
     return (
-        f"read_json('{quoted(path)}', format = 'newline_delimited', maximum_object_size = {2 * LARGEST}, columns = "
-        f"{{{fixed}, uptime: 'DOUBLE', every: 'DOUBLE', seconds: 'DOUBLE', missing: 'JSON', "
-        f"rows: 'STRUCT({rows})'}})"
+        f"read_json('{quoted(path)}', format = 'newline_delimited', maximum_object_size = {_room(longest)}, "
+        f"columns = {{{fixed}, rows: 'STRUCT({rows})'}})"
     )
 
 
@@ -205,16 +237,9 @@ def quoted(path: str) -> str:
 TIME = "epoch_us(time::TIMESTAMPTZ) / 1e6"
 
 
-def _insert_run(source: str) -> str:
-    return (
-        "INSERT INTO run (cluster, node, boot, collector, time, uptime, every, status, seconds, error, missing) "
-        f"SELECT cluster, node, boot, collector, {TIME}, uptime, every, status, seconds, error, missing FROM {source}"
-    )
-
-
-def _insert_rows(table: str, record: type[Any], source: str) -> str:
+def _insert_rows(table: str, record: type[Any], path: str, longest: int) -> str:
     names = [f.name for f in fields_of(record)]
     return (
-        f"INSERT INTO {table} (cluster, node, boot, time, {', '.join(names)}) "
-        f"SELECT cluster, node, boot, {TIME}, {', '.join(f'unnest(rows.{name})' for name in names)} FROM {source}"
+        f"INSERT INTO {table} (cluster, node, boot, time, {', '.join(names)}) SELECT cluster, node, boot, {TIME}, "
+        f"{', '.join(f'unnest(rows.{name})' for name in names)} FROM {_source(record, path, longest)}"
     )

@@ -6,13 +6,17 @@ Many requests share one commit. A commit whose answer is lost may be made again;
 import errno
 import queue
 import threading
+import time
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import Future
 
 import psycopg
 
+from jobsight.formats.number import volume
+from jobsight.ingest.limit import BusyError
 from jobsight.store.pool import Connection, connect, said
+from jobsight.store.protocol import MOST_WAITING
 
 # Level 1: the payload is read once more and then gone.
 LEVEL = 1
@@ -21,6 +25,12 @@ GROUP = 200
 
 TABLE = """CREATE TABLE IF NOT EXISTS inbox (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, payload bytea NOT NULL, trouble text)"""
+# What waits, set aside entries apart. Their lengths are known without reading them.
+WAITING = "SELECT coalesce(sum(length(payload)), 0)::bigint FROM inbox WHERE trouble IS NULL"
+# The table's size on disk is known at once, and no less than what waits in it: then nobody need add up.
+FULL = f"SELECT pg_total_relation_size('inbox') >= %(most)s AND ({WAITING}) >= %(most)s"
+# How often that is asked at most (seconds).
+ASK = 1.0
 # It is packed already; the server need not try.
 STORAGE = "ALTER TABLE inbox ALTER COLUMN payload SET STORAGE EXTERNAL"
 
@@ -52,18 +62,28 @@ def divided(connection: Connection, entry: int, lines: Sequence[bytes]) -> list[
     return [number for (number,) in rows]
 
 
+def set_aside(connection: Connection, line: bytes, trouble: str) -> None:
+    """Keep a message that cannot be digested, as an entry of its own, in the transaction that is open."""
+    written = trouble.replace("\0", "\ufffd")
+    connection.execute("INSERT INTO inbox (payload, trouble) VALUES (%s, %s)", [packed([line]), written])
+
+
 class Inbox:
     """Thread-safe; one thread writes, on a connection of its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, most: int = MOST_WAITING) -> None:
+        """With `most` bytes waiting, whoever brought them, no more is taken."""
         self._url = url
+        self._most = most
+        self._full = False
+        self._due = 0.0
         self._connection: Connection | None = None
         self._waiting: queue.Queue[tuple[bytes, Future[None]] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._write, name="inbox", daemon=True)
         self._thread.start()
 
     def append(self, lines: Sequence[bytes]) -> "Future[None]":
-        """Done when the lines are committed."""
+        """Done when the lines are committed; BusyError if too much waits."""
         done: Future[None] = Future()
         self._waiting.put((packed(lines), done))
         return done
@@ -91,6 +111,10 @@ class Inbox:
         waiting = [done for _, done in group if done.set_running_or_notify_cancel()]
         try:
             self._insert([payload for payload, _ in group])
+        except BusyError as error:
+            for done in waiting:
+                done.set_exception(error)
+            return
         except (psycopg.Error, OSError) as error:
             self._drop()
             for done in waiting:
@@ -115,8 +139,12 @@ class Inbox:
         )
         self._insert_with(self._connection, payloads)
 
-    @staticmethod
-    def _insert_with(connection: Connection, payloads: list[bytes]) -> None:
+    def _insert_with(self, connection: Connection, payloads: list[bytes]) -> None:
+        if (now := time.monotonic()) >= self._due:
+            found = connection.execute(FULL, {"most": self._most}).fetchone()
+            self._full, self._due = bool(found and found[0]), now + ASK
+        if self._full:
+            raise BusyError(f"{volume(self._most)} wait to be digested: as much as may")
         with connection.transaction():
             enter(connection, payloads)
 

@@ -9,24 +9,47 @@ import os
 import queue
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from typing import NamedTuple
 
 from jobsight import files, frame
+from jobsight.formats.number import volume
+from jobsight.ingest.limit import BusyError
+from jobsight.store.protocol import MOST_WAITING, Backlog
 
 SUFFIX = ".log"
+# A segment is not made longer than this (bytes): the loader has one in memory, as Python's objects.
+SEGMENT = 4 * 2**20
 # One sync for everything that came in while the last one ran, and at least this long (seconds).
 GROUP = 0.01
+
+
+class Waiting(NamedTuple):
+    """A segment that waits to be loaded."""
+
+    size: int
+    since: float
 
 
 class Log:
     """The log of one store. Thread-safe; one thread writes."""
 
-    def __init__(self, path: str, first: int) -> None:
-        """`first` is above every number ever given to a segment: numbers are not used twice."""
+    def __init__(
+        self, path: str, first: int, most: int = MOST_WAITING, clock: Callable[[], float] = time.time
+    ) -> None:
+        """`first` is above every number ever given to a segment: numbers are not used twice. With `most` bytes
+        waiting no more is taken.
+        """
         self._path = path
+        self._most = most
+        self._clock = clock
         files.make_directory(path)
         self._number = max([first - 1, *self._numbers()]) + 1
+        self._counting = threading.Lock()
+        self._segments = {number: self._found(number) for number in self._numbers()}
+        self._size = sum(segment.size for segment in self._segments.values())
         self._fd = -1
         self._waiting: queue.Queue[tuple[bytes, Future[None]] | None] = queue.Queue()
         self._lock = threading.Lock()
@@ -34,10 +57,20 @@ class Log:
         self._thread.start()
 
     def append(self, payload: bytes) -> "Future[None]":
-        """Done when the payload is on disk."""
+        """Done when the payload is on disk; BusyError if too much waits."""
         done: Future[None] = Future()
+        with self._counting:
+            if self._size >= self._most:
+                done.set_exception(BusyError(f"{volume(self._size)} wait to be digested: as much as may"))
+                return done
+            self._size += frame.HEAD.size + len(payload)
         self._waiting.put((payload, done))
         return done
+
+    def backlog(self) -> Backlog:
+        with self._counting:
+            since = min((segment.since for segment in self._segments.values()), default=None)
+            return Backlog(self._size, self._most, None if since is None else max(0.0, self._clock() - since))
 
     def finished(self) -> list[int]:
         """Close the segment being written and list all that can be loaded, oldest first."""
@@ -55,10 +88,12 @@ class Log:
 
     def remove(self, number: int) -> None:
         os.unlink(self._file(number))
+        self._forget(number)
 
     def set_aside(self, number: int) -> None:
         """Keep a segment that cannot be loaded, out of the way."""
         os.rename(self._file(number), self._file(number) + ".failed")
+        self._forget(number)
 
     def close(self) -> None:
         self._waiting.put(None)
@@ -88,6 +123,8 @@ class Log:
             with self._lock:
                 self._append(data)
         except OSError as error:
+            with self._counting:
+                self._size -= len(data)
             for done in waiting:
                 done.set_exception(OSError(error.errno, error.strerror))
             return
@@ -105,6 +142,9 @@ class Log:
         try:
             files.write_all(self._fd, data)
             os.fdatasync(self._fd)
+            with self._counting:
+                since = self._segments[self._number].since if before else self._clock()
+                self._segments[self._number] = Waiting(before + len(data), since)
         except OSError:
             # A full disk must leave no half frame: frames after it would be lost to the reader. If it cannot even be
             # cut off, the next frame goes to another segment.
@@ -114,6 +154,20 @@ class Log:
             self._fd = -1
             self._number += 1
             raise
+        if before + len(data) >= SEGMENT:
+            os.close(self._fd)
+            self._fd = -1
+            self._number += 1
+
+    def _found(self, number: int) -> Waiting:
+        """A segment from an earlier life."""
+        found = os.stat(self._file(number))
+        return Waiting(found.st_size, found.st_mtime)
+
+    def _forget(self, number: int) -> None:
+        with self._counting:
+            if segment := self._segments.pop(number, None):
+                self._size -= segment.size
 
     def _numbers(self) -> list[int]:
         names = (name.removesuffix(SUFFIX) for name in os.listdir(self._path) if name.endswith(SUFFIX))

@@ -4,18 +4,18 @@
 """
 
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import psycopg
 
-from jobsight.schema.record import fields_of
 from jobsight.store.pool import Connection, connect, said
 
 DAY = 86400
 # Days that get a partition: messages come late, and clocks go wrong. What is further away shares one.
 PAST, FUTURE = 400, 2
+# What is small and kept for years is cut into longer pieces (days): thousands of partitions make every plan slow.
+LONG = {"slice_row": 30, "share_row": 30}
 # Making or dropping a partition stops readers for a moment. If it cannot be had soon it is left for the next time.
 PATIENCE = "SET LOCAL lock_timeout = '10s'"
 
@@ -25,8 +25,8 @@ class Cut(Protocol):
 
     kind: ClassVar[str]
 
-    def create(self, connection: Connection, table: str, statement: str, record: type[Any] | None) -> None:
-        """Make a table with its indexes."""
+    def create(self, connection: Connection, table: str, statement: str, by: str) -> None:
+        """Make a table whose rows are looked up by that column and the time."""
 
     def ready(self, connection: Connection, wanted: Iterable[tuple[str, float]], now: float) -> None:
         """See to it that rows of these tables and times have a place."""
@@ -34,24 +34,23 @@ class Cut(Protocol):
     def pack(self, connection: Connection, tables: Iterable[str], now: float) -> None:
         """Make what is over smaller."""
 
-    def forget(self, connection: Connection, tables: Iterable[str], before: float) -> int:
-        """Drop what is older than `before`, as far as whole days go; how many rows."""
+    def forget(self, connection: Connection, table: str, before: float) -> int:
+        """Drop days that ended before that, in the transaction that is open; how many rows."""
+
+    def edge(self, table: str, before: float) -> float:
+        """All rows older than this are gone after `forget`, and none that is younger."""
 
     def report(self) -> str:
         """The choice in words."""
 
 
-def series(record: type[Any] | None) -> str:
-    """What rows of a table are looked up by, besides the time."""
-    names = [field.name for field in fields_of(record)] if record else []
-    return next((name for name in ("job_key", "job") if name in names), "node")
-
-
-def index(table: str, record: type[Any] | None) -> list[str]:
-    """BRIN is next to nothing in size and finds a time; the other finds one job's or one node's rows."""
+def indexes(table: str, by: str) -> list[str]:
+    """BRIN is next to nothing in size and finds a time once it has been told of the rows, which must not wait for the
+    next vacuum. The other finds one series' or one node's rows.
+    """
     return [
-        f"CREATE INDEX IF NOT EXISTS {table}_time ON {table} USING brin (time)",
-        f"CREATE INDEX IF NOT EXISTS {table}_series ON {table} ({series(record)}, time)",
+        f"CREATE INDEX IF NOT EXISTS {table}_time ON {table} USING brin (time) WITH (autosummarize = on)",
+        f"CREATE INDEX IF NOT EXISTS {table}_{by} ON {table} ({by}, time)",
     ]
 
 
@@ -67,10 +66,10 @@ class Partitions:
     def report(self) -> str:
         return f"rows are kept in a partition a day{f': {self._why}' if self._why else ''}"
 
-    def create(self, connection: Connection, table: str, statement: str, record: type[Any] | None) -> None:
+    def create(self, connection: Connection, table: str, statement: str, by: str) -> None:
         connection.execute(f"{statement} PARTITION BY RANGE (time)")
         connection.execute(f"CREATE TABLE IF NOT EXISTS {table}_other PARTITION OF {table} DEFAULT")
-        for line in index(table, record):
+        for line in indexes(table, by):
             connection.execute(line)
 
     def ready(self, connection: Connection, wanted: Iterable[tuple[str, float]], now: float) -> None:
@@ -80,34 +79,36 @@ class Partitions:
         near = {(table, int(time // DAY)) for table, time in wanted}
         # Tomorrow's are made today, so that midnight is an hour like any other.
         near |= {(table, today + 1) for table, day in near if day == today}
-        for table, day in sorted(near - self._known):
-            if today - PAST <= day <= today + FUTURE:
-                _make(connection, table, day)
-                self._known.add((table, day))
+        begins = {(table, _begin(table, day)) for table, day in near if today - PAST <= day <= today + FUTURE}
+        for table, day in sorted(begins - self._known):
+            _make(connection, table, day)
+            self._known.add((table, day))
 
     def pack(self, connection: Connection, tables: Iterable[str], now: float) -> None:
         """PostgreSQL has nothing for it."""
 
-    def forget(self, connection: Connection, tables: Iterable[str], before: float) -> int:
-        present = days(connection)
+    def forget(self, connection: Connection, table: str, before: float) -> int:
+        edge = self.edge(table, before)
+        old = [day for name, day in days(connection) if name == table and day * DAY < edge]
         self._known = None
-        total = 0
-        for table in tables:
-            old = [day for name, day in present if name == table and (day + 1) * DAY <= before]
-            # Somebody reads: the next time will do.
-            gone = 0
-            with suppress(psycopg.errors.LockNotAvailable), connection.transaction():
-                connection.execute(PATIENCE)
-                gone = sum(_counted(connection, _name(table, day)) for day in old)
-                for day in old:
-                    connection.execute(f"DROP TABLE {_name(table, day)}")
-                gone += connection.execute(f"DELETE FROM {table}_other WHERE time < %s", [before]).rowcount
-            total += gone
-        return total
+        connection.execute(PATIENCE)
+        gone = sum(_counted(connection, _name(table, day)) for day in old)
+        for day in old:
+            connection.execute(f"DROP TABLE {_name(table, day)}")
+        return gone + connection.execute(f"DELETE FROM {table}_other WHERE time < %s", [before]).rowcount
+
+    def edge(self, table: str, before: float) -> float:
+        return float(_begin(table, int(before // DAY)) * DAY)
+
+
+def _begin(table: str, day: int) -> int:
+    """The first day of the partition that has this one."""
+    width = LONG.get(table, 1)
+    return day // width * width
 
 
 def days(connection: Connection) -> set[tuple[str, int]]:
-    """The partitions there are: table and day since 1970."""
+    """The partitions there are: table and first day since 1970."""
     rows = connection.execute(
         "SELECT parent.relname, child.relname FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid "
         "JOIN pg_class parent ON parent.oid = inhparent WHERE parent.relkind = 'p' "
@@ -132,7 +133,7 @@ def _counted(connection: Connection, table: str) -> int:
 
 def _make(connection: Connection, table: str, day: int) -> None:
     """Fill first, attach then: what a wrong clock had put with the others would otherwise be in the way."""
-    name, since, until = _name(table, day), day * DAY, (day + 1) * DAY
+    name, since, until = _name(table, day), day * DAY, (day + LONG.get(table, 1)) * DAY
     with connection.transaction():
         connection.execute(PATIENCE)
         connection.execute(f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS)")
@@ -156,7 +157,7 @@ class Hypertables:
         how = "compressed after a day" if self._compressing else "not compressed: this edition cannot"
         return f"rows are kept in TimescaleDB hypertables, {how}"
 
-    def create(self, connection: Connection, table: str, statement: str, record: type[Any] | None) -> None:
+    def create(self, connection: Connection, table: str, statement: str, by: str) -> None:
         connection.execute(
             "CREATE OR REPLACE FUNCTION instant(double precision) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT "
             "PARALLEL SAFE AS 'SELECT to_timestamp($1)'"
@@ -166,26 +167,19 @@ class Hypertables:
             f"SELECT create_hypertable('{table}', 'time', time_partitioning_func => 'instant', "
             "chunk_time_interval => INTERVAL '1 day', create_default_indexes => false, if_not_exists => true)"
         )
-        for line in index(table, record):
+        for line in indexes(table, by):
             connection.execute(line)
-        if self._compressing and record is not None:
-            self._compress(connection, table, record)
-
-    @staticmethod
-    def _compress(connection: Connection, table: str, record: type[Any]) -> None:
-        by = series(record)
-        names = {field.name for field in fields_of(record)}
-        order = [name for name in ("node", "pid", "time") if name != by and (name in names or name != "pid")]
-        connection.execute(
-            f"ALTER TABLE {table} SET (timescaledb.compress, timescaledb.compress_segmentby = '{by}', "
-            f"timescaledb.compress_orderby = '{', '.join(order)}')"
-        )
+        # The table of runs stays open: whether a message is new is asked of it all the time.
+        if self._compressing and table != "run":
+            connection.execute(
+                f"ALTER TABLE {table} SET (timescaledb.compress, timescaledb.compress_segmentby = '{by}', "
+                "timescaledb.compress_orderby = 'time')"
+            )
 
     def ready(self, connection: Connection, wanted: Iterable[tuple[str, float]], now: float) -> None:
         """Chunks come by themselves."""
 
     def pack(self, connection: Connection, tables: Iterable[str], now: float) -> None:
-        # The table of runs stays open: whether a message is new is asked of it all the time.
         for table in tables if self._compressing else ():
             if table != "run":
                 connection.execute(
@@ -194,16 +188,16 @@ class Hypertables:
                     [now - DAY],
                 )
 
-    def forget(self, connection: Connection, tables: Iterable[str], before: float) -> int:
-        total = 0
-        for table in tables:
-            with connection.transaction():
-                chunks = connection.execute(
-                    f"SELECT show_chunks('{table}', older_than => to_timestamp(%s))::text", [before]
-                ).fetchall()
-                total += sum(_counted(connection, name) for (name,) in chunks)
-                connection.execute(f"SELECT drop_chunks('{table}', older_than => to_timestamp(%s))", [before])
-        return total
+    def forget(self, connection: Connection, table: str, before: float) -> int:
+        chunks = connection.execute(
+            f"SELECT show_chunks('{table}', older_than => to_timestamp(%s))::text", [before]
+        ).fetchall()
+        gone = sum(_counted(connection, name) for (name,) in chunks)
+        connection.execute(f"SELECT drop_chunks('{table}', older_than => to_timestamp(%s))", [before])
+        return gone
+
+    def edge(self, table: str, before: float) -> float:  # noqa: ARG002  # all have chunks of a day
+        return before // DAY * DAY
 
 
 def chosen(url: str, kind: str | None) -> Cut:

@@ -10,8 +10,6 @@ from psycopg.types.json import Jsonb
 from jobsight.ingest.accept import Accepted
 from jobsight.schema.message import Status
 from jobsight.schema.record import fields_of
-from jobsight.schema.sqltable import POSTGRES, STAMP
-from jobsight.schema.units import base
 from jobsight.store.pool import Connection
 
 RUN = {
@@ -38,6 +36,14 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (cluster, node, 
     (known.good_time, known.good_uptime, known.good_every, known.figures))
     AS new (time, uptime, every, figures) ORDER BY new.uptime DESC NULLS LAST, new.time DESC LIMIT 1)"""
 AHEAD = 300
+AGAIN = """INSERT INTO latest
+  (cluster, node, boot, collector, time, every, status, good_time, good_uptime, good_every)
+SELECT last.*, good.time, good.uptime, good.every FROM
+  (SELECT DISTINCT ON (cluster, node, boot, collector) cluster, node, boot, collector, time, every, status FROM run
+    ORDER BY cluster, node, boot, collector, time > %s, time DESC) AS last
+  LEFT JOIN (SELECT DISTINCT ON (cluster, node, boot, collector) cluster, node, boot, collector, time, uptime, every
+    FROM run WHERE status = 'ok' ORDER BY cluster, node, boot, collector, uptime DESC NULLS LAST, time DESC) AS good
+  USING (cluster, node, boot, collector)"""
 
 
 def storable(message: Accepted) -> Accepted:
@@ -45,17 +51,20 @@ def storable(message: Accepted) -> Accepted:
     if b"\\u0000" not in message.line:
         return message
     plain = msgspec.structs.asdict(message)
-    return Accepted(**{name: value if name == "line" else _without(value) for name, value in plain.items()})
+    return Accepted(**{name: value if name == "line" else without(value) for name, value in plain.items()})
 
 
-def _without(value: Any) -> Any:
+def without(value: Any) -> Any:
+    """A value of any shape without the character 0."""
     if isinstance(value, str):
         # A status is a text too, and must stay what it is.
         return value.replace("\0", "\ufffd") if "\0" in value else value
     if isinstance(value, list):
-        return [_without(item) for item in value]
+        return [without(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple([without(item) for item in value])
     if isinstance(value, dict):
-        return {_without(key): _without(item) for key, item in value.items()}
+        return {without(key): without(item) for key, item in value.items()}
     return value
 
 
@@ -79,18 +88,6 @@ def entered(connection: Connection, messages: Sequence[Accepted]) -> list[Accept
 
 def _json(value: dict[str, str]) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def copy(connection: Connection, table: str, record: type[Any], rows: Iterable[Sequence[Any]]) -> None:
-    """Rows with their stamp, in the order of the record's fields."""
-    fields = fields_of(record)
-    names = [*STAMP, *(field.name for field in fields)]
-    kinds = [POSTGRES[kind] for kind in (*STAMP.values(), *(base(field.unit) for field in fields))]
-    statement = f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
-    with connection.cursor() as cursor, cursor.copy(statement) as target:
-        target.set_types(kinds)
-        for row in rows:
-            target.write_row(row)
 
 
 def rows_of(messages: Iterable[Accepted], record: type[Any]) -> Iterator[tuple[Any, ...]]:
@@ -121,6 +118,20 @@ def remember(connection: Connection, messages: Iterable[Accepted], now: float) -
     if rows:
         with connection.cursor() as cursor:
             cursor.executemany(LATEST, rows)
+
+
+def remember_again(connection: Connection, now: float) -> None:
+    """The same from runs and rows that are stored already."""
+    connection.execute("DELETE FROM latest")
+    connection.execute(AGAIN, [now + AHEAD])
+    for collector, names in FIGURES.items():
+        built = ", ".join(f"'{name}', {name}" for name in names)
+        connection.execute(
+            f"UPDATE latest SET figures = jsonb_build_object({built}) FROM {collector} AS row "
+            "WHERE latest.collector = %s AND latest.good_time = row.time AND latest.cluster = row.cluster "
+            "AND latest.node = row.node AND latest.boot = row.boot",
+            [collector],
+        )
 
 
 def _figures(message: Accepted) -> Jsonb | None:

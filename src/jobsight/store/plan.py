@@ -50,6 +50,11 @@ class Move(NamedTuple):
     replaces: tuple[Piece, ...] = ()
 
 
+def meets(piece: Piece, between: tuple[float, float]) -> bool:
+    """Whether a file can have rows of a time."""
+    return piece.oldest <= between[1] and piece.newest >= between[0]
+
+
 def moves(
     source: str, hours: dict[float, int], pieces: Iterable[Piece], now: float, least: int = LEAST
 ) -> list[Move]:

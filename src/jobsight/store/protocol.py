@@ -2,7 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
+
+from jobsight.store.counter import Entry
+from jobsight.store.sight import Sight
 
 # What was last seen longer ago than this many sampling intervals, and these seconds for its way to us, is silent.
 FRESH = 2.5
@@ -43,18 +47,113 @@ class JobQuery(NamedTuple):
     command: str | None = None
     scheduler: str | None = None
     state: str | None = None
-    """`running`, `ended`, or `silent`: neither known to run nor to have ended."""
+    """`pending`, `running`, `ended`, or `silent`: neither known to wait or run nor to have ended."""
     id: str | None = None
     text: str | None = None
     """Part of the id, the owner, the command or the node."""
     limit: int = 1000
+    begun: float | None = None
+    """Started then or later."""
+    ids: tuple[str, ...] = ()
+    """Known by one of these; any if there are none."""
+    accounts: tuple[str, ...] = ()
+    """Charged to one of these; any if there are none."""
+    sight: Sight | None = None
+    """What whoever asks may see; None is everything."""
 
 
-class Store(Protocol):
+class Backlog(NamedTuple):
+    """Messages that are durable and not yet in tables and jobs."""
+
+    size: int
+    """In bytes, as they wait."""
+    most: int
+    """With more than this waiting nothing is taken."""
+    age: float | None
+    """Seconds the oldest has waited; None if none does."""
+
+
+# The most that waits, unless the settings say otherwise (bytes).
+MOST_WAITING = 2 * 2**30
+
+
+class Change(NamedTuple):
+    """What a node's usage is now known to be: rows of some jobs are replaced, and their documents with them."""
+
+    cluster: str
+    node: str
+    since: float
+    until: float
+    """Rows to be replaced lie in this time."""
+    keys: list[str]
+    """Jobs whose usage rows on this node go."""
+    usage: list[tuple[Any, ...]]
+    """Rows that come in their place, with their stamp, in the order of the record."""
+    due: list[tuple[Any, ...]]
+    """Rows to be entered in `due`."""
+    jobs: list[Entry]
+    gone: list[str]
+    """Jobs of which nothing is left."""
+    marks: tuple[float, float]
+    """From which time to which marks of this node in `late` are done with, once all this is stored."""
+
+
+# No interval of usage is spread further back than this (seconds): a node may be silent for weeks, but a number may
+# also be mad.
+REACH = 40 * 86400.0
+# Columns of the table `label` that a rollup may join: see `Store.refill`.
+LABEL = ("job_key", "source", "owner", "account", "partition", "command")
+
+
+class Amends(Protocol):
+    """What a store does so that analysis can put right what was counted: see `analyse.recount`, `analyse.rollup`.
+
+    `late` and `due` are tables of marks, see `analyse.late`. Marks go last: broken off anywhere, it is done again,
+    with the same result.
+    """
+
+    def still(self) -> AbstractContextManager[bool]:
+        """While this lasts nothing is digested, and all that was counted is stored. False if that cannot be had now
+        (another server digests, a disk is full): then nothing must be changed.
+        """
+
+    def latest(self, cluster: str, scheduler: str, number: str, scope: str, until: float) -> dict[str, Any] | None:
+        """The document of the newest job of that name that had started by then."""
+
+    def named(self, cluster: str, scheduler: str, numbers: Sequence[str]) -> list[dict[str, Any]]:
+        """The documents of all jobs of these numbers that count for the whole cluster."""
+
+    def horizon(self, table: str) -> float:
+        """Rows of a table are complete from this time on: older ones were dropped. 0 if none ever was."""
+
+    def mark(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Enter rows into `late` or `due`."""
+
+    def unmark(self, table: str, places: Sequence[tuple[str, str, float, float]]) -> None:
+        """Take marks out: of a cluster and node, from one time to another, both included."""
+
+    def change(self, changes: Sequence[Change]) -> None:
+        """Store changes; what is counted next starts from what is stored then."""
+
+    def refill(self, table: str, span: tuple[float, float], sql: str, label: Sequence[tuple[Any, ...]]) -> int:
+        """Replace a table's rows from a time to before another by what SQL yields, in one commit; how many there are
+        now. The SQL yields the table's columns in their order and may read `usage`, `slice` and `label`, a table of
+        the rows given, whose columns are texts named by `LABEL`.
+        """
+
+
+class Store(Amends, Protocol):
     """Rows, jobs and where they came from."""
 
     def append(self, lines: Sequence[bytes]) -> "Future[None]":
-        """Make accepted messages durable; done when they are."""
+        """Make accepted messages durable; done when they are. BusyError while too many wait to be digested."""
+
+    def backlog(self) -> Backlog:
+        """What waits to be digested."""
+
+    @property
+    def digests(self) -> bool:
+        """Whether it is this process that digests. Where several share a store one does."""
 
     def digest(self) -> int:
         """Load what was appended into tables and jobs; how many messages were new."""
@@ -65,8 +164,11 @@ class Store(Protocol):
     def jobs(self, query: JobQuery, now: float) -> list[dict[str, Any]]:
         """Job documents, newest first."""
 
-    def job(self, key: str) -> dict[str, Any] | None:
-        """One job's document."""
+    def job(self, key: str, sight: Sight | None = None) -> dict[str, Any] | None:
+        """One job's document; None also if it is not to be seen."""
+
+    def accounts(self, sight: Sight | None = None) -> list[str]:
+        """The accounts that jobs in sight are charged to."""
 
     def query(
         self, sql: str, values: Iterable[Any] = (), between: tuple[float, float] | None = None
@@ -76,8 +178,13 @@ class Store(Protocol):
     def compact(self, now: float) -> int:
         """Make what is over smaller; how many rows moved."""
 
-    def forget(self, before: float) -> int:
-        """Drop rows older than `before`, or the most of them that can be dropped at once; how many. Jobs stay."""
+    def forget(self, before: float, tables: Iterable[str] = ()) -> int:
+        """Drop rows older than `before`, or the most of them that can be dropped at once, of all tables if none is
+        named; how many. Jobs stay.
+        """
+
+    def forget_jobs(self, before: float) -> int:
+        """Drop jobs last seen before that; how many."""
 
     def close(self) -> None:
         """Finish; what was appended stays."""

@@ -3,7 +3,8 @@
 import os
 from typing import Any, NamedTuple
 
-from jobsight.store.cold import FORM, UNFINISHED, Cold, settle
+from jobsight.store.cold import Cold
+from jobsight.store.folder import UNFINISHED, form, settle
 from jobsight.store.hot import Hot, quoted
 from jobsight.store.protocol import StoreError
 from jobsight.store.small import Small
@@ -68,7 +69,7 @@ def export(hot: Hot, table: str, path: str, since: float, until: float) -> int:
         raise StoreError(f"no table {table!r}; there are {', '.join(sorted(hot.columns()))}")
     rows = f"SELECT * FROM {table} WHERE time >= {since!r} AND time < {until!r} ORDER BY cluster, node, boot, time"
     # Copied where it cannot be mistaken for a finished one.
-    ((count,),) = hot.query(f"COPY ({rows}) TO '{quoted(path + UNFINISHED)}' ({FORM})")
+    ((count,),) = hot.query(f"COPY ({rows}) TO '{quoted(path + UNFINISHED)}' ({form(table)})")
     settle(path + UNFINISHED, os.path.abspath(path))
     return int(count)
 
