@@ -1,5 +1,6 @@
 """Messages made by hand, so that the truth is known."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,9 +19,14 @@ class Nothing:
     def __init__(self, *jobs: Job) -> None:
         self._jobs = jobs
 
-    def latest_job(self, cluster: str, scheduler: str, job: str, scope: str) -> Job | None:
+    def latest_job(self, cluster: str, scheduler: str, job: str, scope: str, until: float) -> Job | None:
         found = [j for j in self._jobs if (j.cluster, j.scheduler, j.id, j.scope) == (cluster, scheduler, job, scope)]
-        return found[-1] if found else None
+        return next((j for j in reversed(found) if j.started <= until), None)
+
+    def named_jobs(self, cluster: str, scheduler: str, numbers: Sequence[str]) -> list[Job]:
+        return [
+            j for j in self._jobs if (j.cluster, j.scheduler, j.scope) == (cluster, scheduler, "") and j.id in numbers
+        ]
 
 
 class Cluster:

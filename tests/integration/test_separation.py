@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,10 +53,15 @@ class Shelf:
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
 
-    def latest_job(self, cluster: str, scheduler: str, job: str, scope: str) -> Job | None:
+    def latest_job(self, cluster: str, scheduler: str, job: str, scope: str, until: float) -> Job | None:
         place = (cluster, scheduler, job, scope)
-        found = [kept for kept in self.jobs.values() if (kept.cluster, kept.scheduler, kept.id, kept.scope) == place]
+        known = [kept for kept in self.jobs.values() if kept.started <= until]
+        found = [kept for kept in known if (kept.cluster, kept.scheduler, kept.id, kept.scope) == place]
         return max(found, key=lambda kept: kept.started, default=None)
+
+    def named_jobs(self, cluster: str, scheduler: str, numbers: Sequence[str]) -> list[Job]:
+        kept = [job for job in self.jobs.values() if job.cluster == cluster and job.scheduler == scheduler]
+        return [job for job in kept if job.id in numbers]
 
 
 def counted(lines: list[bytes]) -> list[Job]:

@@ -1,15 +1,24 @@
 """A job and its running totals: what is left when the rows are gone."""
 
 from collections.abc import Iterable
+from functools import cached_property
+from math import fsum
 from typing import Any
 
 from msgspec import Struct, field
 
+from jobsight.analyse.batch import Batch, joined
+from jobsight.analyse.growth import Gain
 from jobsight.analyse.usage import Usage
+from jobsight.collector import ParseError
+from jobsight.formats import nodelist
+from jobsight.store.counter import HOURLY
 
 # Schedulers whose ids count on one node only; others name a job for the whole cluster.
 LOCAL = frozenset({"session", "systemd", "docker", "podman", "containerd", "htcondor"})
 COMMANDS = 20
+# Parts that are quicker looked through than looked up.
+FEW = 8
 # What a job is told by an allocation, and the columns that tell it.
 LABELS = {"number": "number", "name": "name", "account": "account", "partition": "partition", "allocated": "nodes"}
 
@@ -37,6 +46,11 @@ class Part(Struct):
     oom_kills: int | None = None
     group_peak: int | None = None
     """The kernel's own high-water mark of the control group, page cache included."""
+    began: float | None = None
+    """When it began here: its first process, or the first sight of its control group."""
+    every: float = 0.0
+    """Seconds between samples when it was last seen here."""
+    commands: dict[str, float] = field(default_factory=dict)
 
     def add(self, time: float, usage: Usage) -> None:
         """Take one more interval."""
@@ -57,8 +71,21 @@ class Part(Struct):
             self.memory_seconds += usage.memory * usage.covered
             self.memory_covered += usage.covered
 
+    def begin(self, time: float) -> None:
+        self.began = time if self.began is None else min(self.began, time)
 
-class Job(Struct):
+    def add_commands(self, commands: Iterable[str], used: Iterable[Gain]) -> None:
+        """What each of its processes used; the smallest are forgotten when there are too many."""
+        found: dict[str, list[float]] = {}
+        for command, gain in zip(commands, used, strict=True):
+            if gain.cpu or command not in self.commands:
+                found.setdefault(command, []).append(gain.cpu)
+        for command in sorted(found):
+            self.commands[command] = self.commands.get(command, 0.0) + fsum(found[command])
+        self.commands = _largest(self.commands)
+
+
+class Job(Struct, dict=True):
     """One job: who, what, where, when, and its totals."""
 
     key: str
@@ -82,38 +109,111 @@ class Job(Struct):
     """Its nodes as the scheduler writes them, those not heard of included."""
     commands: dict[str, float] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
+    batch: Batch | None = None
+    """What its scheduler says of it: the first word on state, times and what it was given."""
+
+    def tell(self, batch: Batch) -> bool:
+        """Take what the scheduler says, and whether that is new."""
+        found = batch if self.batch is None else joined(self.batch, batch)
+        if found == self.batch:
+            return False
+        self.batch = found
+        self.owner = found.owner or self.owner
+        for mine, value in self._told().items():
+            setattr(self, mine, value)
+        return True
+
+    def _told(self) -> dict[str, str]:
+        """The labels that are the scheduler's word."""
+        if self.batch is None:
+            return {}
+        found = {mine: getattr(self.batch, theirs) for mine, theirs in LABELS.items()}
+        return {mine: value for mine, value in found.items() if value}
 
     def part(self, node: str, source: str) -> Part:
         """The totals of one node and source, made at first use."""
-        for part in self.parts:
-            if part.node == node and part.source == source:
-                return part
-        self.parts.append(Part(node, source))
-        return self.parts[-1]
+        if len(self.parts) > FEW:
+            found = self._places.get((node, source))
+        else:
+            found = next((part for part in self.parts if part.node == node and part.source == source), None)
+        if found is None:
+            found = Part(node, source)
+            self.parts.append(found)
+            if len(self.parts) > FEW:
+                self._places[node, source] = found
+        return found
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], Part]:
+        """Of a job on many nodes: it is asked for one of them thousands of times a minute."""
+        return {(part.node, part.source): part for part in self.parts}
 
     def add_owners(self, owners: Iterable[str]) -> None:
         """Whose job it is: root's helpers run in everybody's, so anybody else comes before root."""
-        if self.owner in ("", "root"):
-            self.owner = next((owner for owner in owners if owner != "root"), self.owner or "root")
+        if self.owner in ("", "root") and not (self.batch and self.batch.owner):
+            self.owner = min((owner for owner in owners if owner != "root"), default=self.owner or "root")
 
-    def describe(self, labels: dict[str, Any]) -> None:
-        """Take what an allocation says of it. What it does not say stays as it was."""
-        for mine, theirs in LABELS.items():
-            if value := labels.get(theirs):
-                setattr(self, mine, value)
+    def describe(self, labels: dict[str, Any]) -> bool:
+        """Take what an allocation says of it, and whether that is new. What it does not say stays as it was."""
+        told = {mine: value for mine, theirs in LABELS.items() if (value := labels.get(theirs))} | self._told()
+        new = {mine: value for mine, value in told.items() if value != getattr(self, mine)}
+        for mine, value in new.items():
+            setattr(self, mine, value)
+        owner = self.owner
         if labels.get("owner"):
             self.add_owners([labels["owner"]])
+        return bool(new) or owner != self.owner
 
-    def add_command(self, command: str, cpu: float) -> None:
-        """Which commands used how much; the smallest are forgotten when there are too many."""
-        self.commands[command] = self.commands.get(command, 0.0) + cpu
-        if len(self.commands) > 2 * COMMANDS:
-            largest = sorted(self.commands.items(), key=lambda item: -item[1])[:COMMANDS]
-            self.commands = dict(largest)
+    def __post_init__(self) -> None:
+        # Documents from before each part had its own.
+        if self.commands and self.parts and not any(part.commands for part in self.parts):
+            next((part for part in self.parts if part.source == "process"), self.parts[0]).commands = self.commands
+
+    def settle(self) -> None:
+        """Make the whole of its parts: the same whichever node was heard first."""
+        self.parts.sort(key=lambda part: (part.node, part.source))
+        if self.parts:
+            self.seen, every = max((part.time, part.every) for part in self.parts)
+            self.every = every or self.every
+        self._settle_start()
+        if self.batch is not None:
+            self.seen = max([self.batch.seen, *(part.time for part in self.parts)])
+        commands: dict[str, float] = {}
+        for part in self.parts:
+            for command, cpu in part.commands.items():
+                commands[command] = commands.get(command, 0.0) + cpu
+        self.commands = _largest(commands)
+
+    def _settle_start(self) -> None:
+        """Processes know when they began; where there are none, the first sight of a group is the best guess."""
+        processes = [part.began for part in self.parts if part.source == "process"]
+        known = [began for began in processes or [part.began for part in self.parts] if began is not None]
+        if known and len(known) == len(processes or self.parts):
+            self.started, self.guessed = min(known), not processes
+        if self.batch is not None and self.batch.start is not None:
+            self.started, self.guessed = self.batch.start, False
+        elif self.batch is not None and not self.parts:
+            self.started, self.guessed = self.batch.submit or self.batch.told, True
 
     @property
     def alive(self) -> bool:
-        return any(part.alive for part in self.parts)
+        """Whether it runs, as far as is known. Its scheduler's word counts unless it was sampled later."""
+        sampled = any(part.alive for part in self.parts)
+        if self.batch is None:
+            return sampled
+        if self.batch.over or self.waits:
+            return False
+        return sampled or self.batch.told > max((part.time for part in self.parts), default=0.0)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is queued. One that is seen to run has begun, whatever was heard last of the queue."""
+        return self.batch is not None and self.batch.waits and not any(part.alive for part in self.parts)
+
+    @property
+    def pace(self) -> float:
+        """Seconds after which it should be heard of again."""
+        return HOURLY if self.batch is not None and not self.batch.over else self.every
 
     @property
     def command(self) -> str:
@@ -123,6 +223,30 @@ class Job(Struct):
     @property
     def nodes(self) -> list[str]:
         return sorted({part.node for part in self.parts})
+
+    @property
+    def places(self) -> list[str]:
+        """The nodes it was seen on, and those its scheduler names, which may leave out a domain."""
+        seen = self.nodes
+        short = {name.partition(".")[0] for name in seen} | set(seen)
+        return seen + [name for name in given_nodes(self.batch) if name not in short]
+
+
+def given_nodes(batch: Batch | None) -> list[str]:
+    """The nodes a scheduler names; none where its list is not one we can read."""
+    try:
+        if batch is None or not batch.nodes:
+            return []
+        # Most jobs have one, and there are many jobs.
+        return nodelist.expand(batch.nodes) if "[" in batch.nodes or "," in batch.nodes else [batch.nodes]
+    except ParseError:
+        return []
+
+
+def _largest(commands: dict[str, float]) -> dict[str, float]:
+    if len(commands) <= 2 * COMMANDS:
+        return commands
+    return dict(sorted(commands.items(), key=lambda item: -item[1])[:COMMANDS])
 
 
 def _plus(total: Any, more: Any) -> Any:

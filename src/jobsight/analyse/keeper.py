@@ -1,29 +1,41 @@
 """Connects the ledger with a store: what to remember at the start, what to hand over after a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from jobsight import catalogue
 from jobsight.analyse.job import Job
+from jobsight.analyse.late import Due, Late, due, marks
 from jobsight.analyse.ledger import Ledger
+from jobsight.analyse.sample import WANTED
+from jobsight.analyse.sequence import in_order
+from jobsight.analyse.slice import Share, Slice
 from jobsight.analyse.usage import Usage
 from jobsight.ingest.accept import Accepted
 from jobsight.schema.message import Status
 from jobsight.schema.record import fields_of
-from jobsight.store.counter import Jobs, Rows
+from jobsight.store.counter import Entry, Jobs, Rows
 from jobsight.store.embedded import Embedded
-from jobsight.store.protocol import StoreError
+from jobsight.store.protocol import MOST_WAITING, StoreError
 
 if TYPE_CHECKING:
     from jobsight.store.postgres import Postgres
 
-DERIVED: dict[str, type[Any]] = {"usage": Usage}
+DERIVED: dict[str, type[Any]] = {
+    "usage": Usage,
+    "late": Late,
+    "due": Due,
+    "slice": Slice,
+    "share": Share,
+}
 
 
 class Keeper:
     """See `store.counter.Counter`."""
+
+    wanted: Mapping[str, tuple[str, ...]] = WANTED
 
     def __init__(self) -> None:
         self._ledger: Ledger | None = None
@@ -34,16 +46,42 @@ class Keeper:
             for sample in last_samples(hot, collector):
                 self._ledger.restore(sample)
 
-    def count(self, messages: Sequence[Accepted]) -> tuple[dict[str, list[tuple[Any, ...]]], list[dict[str, Any]]]:
+    def count(self, messages: Sequence[Accepted]) -> tuple[dict[str, list[tuple[Any, ...]]], list[Entry]]:
         if self._ledger is None:
             raise RuntimeError("count() before restore()")
-        # In the order they came, which is that of each node's own clock; its hardware before what is measured by it.
-        for message in sorted(messages, key=lambda m: m.collector != "hardware"):
-            if message.status == Status.OK:
-                self._ledger.take(message)
+        for message in in_order(message for message in messages if message.status == Status.OK):
+            self._ledger.take(message)
         usage, jobs = self._ledger.emptied()
         rows = [(row.cluster, row.node, row.boot, row.time, *row.usage) for row in usage]  # type: ignore[misc]
-        return {"usage": rows}, [msgspec.to_builtins(job) for job in jobs]
+        derived = {
+            "usage": rows,
+            "late": marks(self._ledger.late()) + self._ledger.doubts(),
+            "due": due((row.cluster, row.time, row.usage.seconds) for row in usage),
+        }
+        return derived, [entry(job) for job in jobs]
+
+
+def entry(job: Job) -> Entry:
+    """A job as it goes into a store."""
+    return Entry(
+        key=job.key,
+        cluster=job.cluster,
+        scheduler=job.scheduler,
+        id=job.id,
+        scope=job.scope,
+        owner=job.owner,
+        command=job.command,
+        nodes=f" {' '.join(job.places)} ",
+        started=job.started,
+        seen=job.seen,
+        every=job.pace,
+        alive=job.alive,
+        document=msgspec.json.encode(job).decode(),
+        number=job.number,
+        words=f" {job.number} {job.name} {job.account} ",
+        account=job.account,
+        waits=job.waits,
+    )
 
 
 class Documents:
@@ -52,9 +90,12 @@ class Documents:
     def __init__(self, small: Jobs) -> None:
         self._small = small
 
-    def latest_job(self, cluster: str, scheduler: str, job: str, scope: str) -> Job | None:
-        document = self._small.latest(cluster, scheduler, job, scope)
+    def latest_job(self, cluster: str, scheduler: str, job: str, scope: str, until: float) -> Job | None:
+        document = self._small.latest(cluster, scheduler, job, scope, until)
         return msgspec.convert(document, Job) if document else None
+
+    def named_jobs(self, cluster: str, scheduler: str, numbers: Sequence[str]) -> list[Job]:
+        return msgspec.convert(self._small.named(cluster, scheduler, numbers), list[Job])
 
 
 def last_samples(hot: Rows, collector: str) -> list[Accepted]:
@@ -95,15 +136,15 @@ def last_samples(hot: Rows, collector: str) -> list[Accepted]:
     return [sample for sample in found if sample.count or collector != "hardware"]
 
 
-def open_store(path: str) -> Embedded:
-    """The embedded store with its analysis."""
-    return Embedded(path, Keeper(), DERIVED)
+def open_store(path: str, most: int = MOST_WAITING) -> Embedded:
+    """The embedded store with its analysis. With `most` bytes waiting to be digested it takes no more."""
+    return Embedded(path, Keeper(), DERIVED, most)
 
 
-def open_database(url: str) -> "Postgres":
-    """The store in PostgreSQL with its analysis."""
+def open_database(url: str, most: int = MOST_WAITING) -> "Postgres":
+    """The store in PostgreSQL with its analysis; `most` as above."""
     try:
         from jobsight.store.postgres import Postgres
     except ImportError:
         raise StoreError("the client for PostgreSQL is not installed: pip install 'jobsight[postgres]'") from None
-    return Postgres(url, Keeper(), DERIVED)
+    return Postgres(url, Keeper(), DERIVED, most=most)

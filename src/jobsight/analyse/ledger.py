@@ -1,19 +1,25 @@
 """Turns messages into jobs as they arrive: one sample of one node after the other.
 
-The ledger remembers each node's last sample, so that what comes next can be set against it. A message older than
-the last one is kept in the store and not counted here: counters lose nothing by it, only resolution.
+The ledger remembers each node's last sample, so that what comes next can be set against it. A message that comes
+after later ones is stored, marked as late and not counted here: `analyse.recount` does it soon.
 """
 
 from collections import defaultdict
-from typing import Any, NamedTuple
+from collections.abc import Container
+from typing import NamedTuple
 
-from jobsight.analyse.growth import Ident, Total, gains
-from jobsight.analyse.job import Job
+from jobsight.analyse.batch import SOURCES, batches
+from jobsight.analyse.growth import Ident, gains
+from jobsight.analyse.job import Job, Part
+from jobsight.analyse.last import AHEAD, RECENT, Last, Said, Since, comes_late, interval_of, since_last
 from jobsight.analyse.register import DEFAULT_EVERY, Known, Register
-from jobsight.analyse.sample import Name, groups, idents, labels, rows_by_job, totals
-from jobsight.analyse.usage import Interval, Machine, Usage, of_group, of_processes
+from jobsight.analyse.sample import Name, column, groups, idents, labels, rows_by_job, totals
+from jobsight.analyse.usage import Machine, Usage, of_group, of_processes
 from jobsight.ingest.accept import Accepted
-from jobsight.store.protocol import FRESH, SLACK
+from jobsight.store.protocol import FRESH
+
+# Of what was said of a machine, how much is remembered: what is said next may be heard before it holds.
+REMEMBERED = 4
 
 
 class Stamped(NamedTuple):
@@ -26,44 +32,6 @@ class Stamped(NamedTuple):
     usage: Usage
 
 
-class Said(NamedTuple):
-    """What a node's last allocation message said of its jobs."""
-
-    time: float
-    every: float
-    labels: dict[Name, dict[str, Any]]
-
-    def of(self, name: Name, time: float) -> dict[str, Any] | None:
-        """What it says of a job at about this time: numbers come back, and a node may have stopped to tell."""
-        return self.labels.get(name) if abs(time - self.time) <= FRESH * self.every + SLACK else None
-
-
-class Last:
-    """The last sample of one boot of a node by one collector."""
-
-    def __init__(self) -> None:
-        self.clock = 0.0
-        self.time = 0.0
-        self.every = DEFAULT_EVERY
-        self.totals: dict[Ident, Total] = {}
-        self.groups: dict[Name, dict[str, Any]] = {}
-        self.jobs: dict[Name, str] = {}
-
-    def move_on(self, sample: Accepted) -> None:
-        self.every = every(sample, self)
-        self.clock, self.time = clock(sample), sample.time
-
-
-def clock(sample: Accepted) -> float:
-    """What orders and spaces a boot's samples: seconds since boot, which nobody sets ahead or back."""
-    return sample.uptime or sample.time
-
-
-def every(sample: Accepted, last: Last) -> float:
-    """Seconds between samples: as the sender says, or as they come where it is run by hand or by cron."""
-    return sample.every or (clock(sample) - last.clock if last.clock else DEFAULT_EVERY)
-
-
 class Ledger:
     """All nodes' last samples and the jobs they are about."""
 
@@ -71,24 +39,30 @@ class Ledger:
         self._register = Register(known)
         # By cluster, node and collector, then by boot: two machines of one name must not look like endless reboots.
         self._last: dict[tuple[str, str, str], dict[str, Last]] = defaultdict(dict)
-        self._machines: dict[tuple[str, str], Machine] = defaultdict(Machine)
-        # What each node's last allocation message says of its jobs, which may not be known yet: it comes first.
-        self._said: dict[tuple[str, str], Said] = {}
+        # What each node's hardware was said to be, and when.
+        self._machines: dict[tuple[str, str], list[tuple[float, Machine]]] = {}
+        # What each node's last allocation messages say of its jobs, which may not be known yet: they come first.
+        self._said: dict[tuple[str, str], list[Said]] = {}
         self._usage: list[Stamped] = []
         self._touched: dict[str, Job] = {}
+        self._late: list[Accepted] = []
+        self._doubts: set[tuple[str, str, float]] = set()
 
     def take(self, sample: Accepted) -> None:
         """Count one message that went well."""
         if sample.collector == "hardware":
             self._take_machine(sample)
         if sample.collector == "allocation":
-            self._said[sample.cluster, sample.node] = Said(sample.time, sample.every or DEFAULT_EVERY, labels(sample))
+            self._take_allocation(sample)
+        if sample.collector in SOURCES:
+            self._take_batches(sample)
         if sample.collector not in ("process", "cgroup"):
             return
         boots = self._last[sample.cluster, sample.node, sample.collector]
-        last = boots.setdefault(sample.boot, Last())
-        if clock(sample) <= last.clock:
+        if comes_late(sample, boots):
+            self._late.append(sample)
             return
+        last = boots.setdefault(sample.boot, Last())
         if sample.collector == "process":
             self._take_processes(sample, last)
         else:
@@ -101,91 +75,190 @@ class Ledger:
     def restore(self, sample: Accepted) -> None:
         """Remember a sample that was counted in an earlier life."""
         if sample.collector == "hardware":
-            self._take_machine(sample)
+            self._learn_machine(sample)
             return
         last = self._last[sample.cluster, sample.node, sample.collector].setdefault(sample.boot, Last())
         last.move_on(sample)
         if sample.collector == "process":
-            last.totals = totals(sample, {})
+            last.totals = totals(sample, idents(sample), {})
         else:
             last.groups = groups(sample, {})
         last.jobs = {
-            name: self._register.job(sample, name, sample.time, exact=False).key
+            name: self._register.counted(sample, name).key
             for name, rows in rows_by_job(sample).items()
             if not _dead(sample, rows)
         }
 
     def emptied(self) -> tuple[list[Stamped], list[Job]]:
         """Hand over what was made since the last call."""
+        for job in self._touched.values():
+            job.settle()
         made = self._usage, list(self._touched.values())
         self._usage, self._touched = [], {}
-        lasts = (last for boots in self._last.values() for last in boots.values())
-        self._register.keep_only({key for last in lasts for key in last.jobs.values()})
+        if self._register.full:
+            lasts = (last for boots in self._last.values() for last in boots.values())
+            self._register.keep_only({key for last in lasts for key in last.jobs.values()})
         return made
 
+    def late(self) -> list[Accepted]:
+        """Hand over what came too late to be counted since the last call."""
+        found, self._late = self._late, []
+        return found
+
+    def doubts(self) -> list[tuple[str, str, str, float, str]]:
+        """Hand over marks of where the scheduler knows of another life than the one that was counted into."""
+        found, self._doubts = self._doubts, set()
+        return [(cluster, node, "", time, "process") for cluster, node, time in sorted(found)]
+
+    def oldest(self, cluster: str, node: str, but: Container[str] = ()) -> float | None:
+        """When the first of the jobs began that are on a node now, but for some; None if it has no other."""
+        keys = {key for last in self._lasts(cluster, node) for key in last.jobs.values()}
+        jobs = [job for key in keys if key not in but and (job := self._register.by_key(key))]
+        began = [part.began for job in jobs for part in job.parts if part.node == node and part.began is not None]
+        return min(began, default=None)
+
+    def _lasts(self, cluster: str, node: str) -> list[Last]:
+        found = (self._last.get((cluster, node, collector), {}) for collector in ("process", "cgroup"))
+        return [last for boots in found for last in boots.values()]
+
+    def _newest(self, sample: Accepted) -> float:
+        return max((last.time for last in self._lasts(sample.cluster, sample.node)), default=0.0)
+
     def _take_machine(self, sample: Accepted) -> None:
+        known = [
+            machine for time, machine in self._machines.get((sample.cluster, sample.node), ()) if time < sample.time
+        ]
+        self._learn_machine(sample)
+        since = sample.time if known else sample.time - AHEAD
+        if (known or [Machine()])[-1] != _machine(sample) and self._newest(sample) >= since:
+            self._late.append(sample)
+
+    def _learn_machine(self, sample: Accepted) -> None:
+        place = sample.cluster, sample.node
         if sample.count:
-            machine = Machine(sample.columns["cpus"][0], sample.columns["memory"][0])
-            self._machines[sample.cluster, sample.node] = machine
+            told = sorted([*self._machines.get(place, ()), (sample.time, _machine(sample))])
+            self._machines[place] = told[-REMEMBERED:]
+
+    def _machine_of(self, sample: Accepted) -> Machine:
+        """As it was last said to be; where nothing was said before, what is said a moment later."""
+        told = self._machines.get((sample.cluster, sample.node), ())
+        before = [machine for time, machine in told if time <= sample.time]
+        if before:
+            return before[-1]
+        return next((machine for time, machine in told if time <= sample.time + AHEAD), Machine())
+
+    def _take_allocation(self, sample: Accepted) -> None:
+        place = sample.cluster, sample.node
+        said = Said(sample.time, sample.every or DEFAULT_EVERY, labels(sample))
+        recent = [other for other in self._said.get(place, []) if said.time - other.time <= RECENT]
+        self._said[place] = sorted([*recent, said], key=lambda other: other.time)
+        unseen = set(said.labels)
+        for last in self._lasts(*place):
+            unseen -= last.jobs.keys()
+            for name in said.labels.keys() & last.jobs.keys():
+                job = self._register.by_key(last.jobs[name])
+                found = said.of(name, last.time)
+                if job is not None and found and job.describe(found):
+                    self._touched[job.key] = job
+        if unseen and self._newest(sample) > said.time:
+            # They may have ended: who counts again will know.
+            self._late.append(sample)
+
+    def _take_batches(self, sample: Accepted) -> None:
+        """What a scheduler says of its jobs. None of it depends on when it comes."""
+        found = list(batches(sample))
+        numbers: dict[str, list[str]] = defaultdict(list)
+        for scheduler, batch in found:
+            numbers[scheduler] += [batch.job, *([batch.sluid] if batch.sluid else [])]
+        for scheduler, some in numbers.items():
+            self._register.fetch(sample.cluster, scheduler, some)
+        for scheduler, batch in found:
+            job, new = self._register.told(sample.cluster, scheduler, batch)
+            over = job.batch is not None and job.batch.over
+            if job.tell(batch):
+                self._touched[job.key] = job
+            if new or (not over and job.batch and job.batch.over):
+                self._doubts.update(self._register.mixed(job))
 
     def _take_processes(self, sample: Accepted, last: Last) -> None:
-        now = totals(sample, last.totals)
+        everyone = idents(sample)
+        now = totals(sample, everyone, last.totals)
         gained = gains(last.totals, now)
+        owners, commands = column(sample, "owner"), column(sample, "command")
+        since, machine = since_last(sample, last), self._machine_of(sample)
         jobs: dict[Name, str] = {}
         for name, rows in rows_by_job(sample).items():
-            members = idents(sample, rows)
+            members = [everyone[row] for row in rows]
             dead = _dead(sample, rows)
             if dead and name not in last.jobs:
                 continue  # nobody waits for it: it ended before it was ever seen
-            job = None
-            if any(ident in last.totals for ident in members):
+            job, began = None, None
+            if not last.totals.keys().isdisjoint(members):
                 job = self._register.by_key(last.jobs.get(name))
             if job is None:
-                booted = sample.time - sample.uptime
-                began = booted + min(ident.started for ident in members)
-                # A session is named by its first process: one that began later leads another session.
-                leads = name[0] == "session" and any(str(ident.pid) == name[1] for ident in members)
-                job = self._register.job(sample, name, began, exact=True, first=leads)
+                began = sample.time - sample.uptime + min(ident.started for ident in members)
+                job = self._begun(sample, name, members, began)
             if not dead:
                 jobs[name] = job.key
             self._describe(sample, name, job)
-            job.add_owners(sample.columns["owner"][row] for row in rows)
-            for row, ident in zip(rows, members, strict=True):
-                job.add_command(sample.columns["command"][row], gained[ident].cpu)
-            interval = _interval(sample, last, job, known=name in last.jobs)
-            machine = self._machines[sample.cluster, sample.node]
+            job.add_owners(owners[row] for row in rows)
             used = [gained[ident] for ident in members]
-            self._enter(sample, last, job, of_processes(job.key, interval, sample, rows, used, machine))
+            interval = interval_of(since, None if began is None else sample.time - began, known=name in last.jobs)
+            part = self._enter(sample, since, job, of_processes(job.key, interval, sample, rows, used, machine))
+            part.add_commands([commands[row] for row in rows], used)
+            if began is not None:
+                part.begin(began)
         self._end(last, sample, kept=set(jobs.values()))
         last.totals, last.jobs = now, jobs
 
+    def _begun(self, sample: Accepted, name: Name, members: list[Ident], began: float) -> Job:
+        """The job of processes none of which was there before."""
+        # A session is named by its first process: one that began later leads another session.
+        leads = name[0] == "session" and any(str(ident.pid) == name[1] for ident in members)
+        return self._register.job(sample, name, began, exact=True, first=leads)
+
     def _take_groups(self, sample: Accepted, last: Last) -> None:
         now = groups(sample, last.groups)
+        since, machine = since_last(sample, last), self._machine_of(sample)
         jobs: dict[Name, str] = {}
+        # Processes know of another life of a job that was requeued since the last sample.
+        seen = self._last.get((sample.cluster, sample.node, "process"), {}).get(sample.boot, Last()).jobs
         for name, group in now.items():
             job = self._register.by_key(last.jobs.get(name))
+            if job is not None and job.batch and job.batch.over:
+                job = self._register.by_key(seen.get(name)) or job
             job = job or self._register.job(sample, name, sample.time, exact=False)
             jobs[name] = job.key
+            known = last.jobs.get(name) == job.key
             self._describe(sample, name, job)
-            interval = _interval(sample, last, job, known=name in last.jobs)
-            machine = self._machines[sample.cluster, sample.node]
-            self._enter(sample, last, job, of_group(job.key, interval, last.groups.get(name, {}), group, machine))
-            job.part(sample.node, "cgroup").group_peak = group["memory_peak"]
+            before = last.groups.get(name, {}) if known else {}
+            usage = of_group(job.key, interval_of(since, None, known=known), before, group, machine)
+            part = self._enter(sample, since, job, usage)
+            part.group_peak = group["memory_peak"]
+            if not known:
+                part.begin(sample.time)
         self._end(last, sample, kept=set(jobs.values()))
         last.groups, last.jobs = now, jobs
 
     def _describe(self, sample: Accepted, name: Name, job: Job) -> None:
-        said = self._said.get((sample.cluster, sample.node))
-        if said is not None and (found := said.of(name, sample.time)):
-            job.describe(found)
+        for said in reversed(self._said.get((sample.cluster, sample.node), ())):
+            if found := said.of(name, sample.time):
+                job.describe(found)
+                return
 
-    def _enter(self, sample: Accepted, last: Last, job: Job, usage: Usage) -> None:
-        job.part(sample.node, usage.source).add(sample.time, usage)
-        # Not the latest there ever was: a clock that was ahead once must not hold a job in the future.
-        job.seen = max(part.time for part in job.parts)
-        job.every = every(sample, last)
+    def _enter(self, sample: Accepted, since: Since, job: Job, usage: Usage) -> Part:
+        part = job.part(sample.node, usage.source)
+        before = part.time
+        part.add(sample.time, usage)
+        if sample.time >= job.seen:
+            job.seen = sample.time
+        elif before >= job.seen or len(job.parts) == 1:
+            # Not the latest there ever was: a clock that was ahead once must not hold a job in the future.
+            job.seen = max(part.time for part in job.parts)
+        job.every = part.every = since.every
         self._touched[job.key] = job
         self._usage.append(Stamped(sample.cluster, sample.node, sample.boot, sample.time, usage))
+        return part
 
     def _end(self, last: Last, sample: Accepted, kept: set[str]) -> None:
         """Jobs of the last sample that this one no longer has."""
@@ -196,22 +269,13 @@ class Ledger:
                 self._touched[job.key] = job
 
 
+def _machine(sample: Accepted) -> Machine:
+    return Machine(sample.columns["cpus"][0], sample.columns["memory"][0]) if sample.count else Machine()
+
+
 def _dead(sample: Accepted, rows: list[int]) -> bool:
     """Nothing but zombies: it has ended, and nobody has waited for it yet."""
-    return sample.collector == "process" and all(sample.columns["state"][row] == "Z" for row in rows)
-
-
-def _interval(sample: Accepted, last: Last, job: Job, *, known: bool) -> Interval:
-    """The interval that ends now: since the last sample, or since the job began if that was later.
-
-    Nobody knows how long a control group had been there that is seen with its node for the first time: what it
-    used until now counts, over no time at all.
-    """
-    if job.guessed and not last.clock:
-        return Interval(0.0, 0.0)
-    since_sample = clock(sample) - last.clock if last.clock else float("inf")
-    since_start = max(0.0, sample.time - job.started)
-    seconds = since_sample if known else min(since_sample, since_start)
-    pace = every(sample, last)
-    gap = since_sample > FRESH * pace
-    return Interval(seconds, min(seconds, pace) if gap else seconds)
+    if sample.collector != "process":
+        return False
+    states = sample.columns["state"]
+    return states[rows[0]] == "Z" and all(states[row] == "Z" for row in rows)

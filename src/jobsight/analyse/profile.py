@@ -1,10 +1,13 @@
 """One job over time: its figures, its series summed over nodes, its processes."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from jobsight.analyse.jobstep import Jobstep, jobsteps
+from jobsight.analyse.outcome import outcome
+from jobsight.analyse.slice import STEP
 from jobsight.analyse.steps import Step, thin, total
 from jobsight.analyse.summary import Summary, summary
 from jobsight.formats.number import cores, size
@@ -47,6 +50,10 @@ class Profile(Struct):
     processes_total: int
     missing: dict[str, str]
     """Columns that some rows lacked when the job was last seen, and why, in words."""
+    gone: str = ""
+    """What is no longer kept of it, in a sentence; empty if all is there."""
+    steps: list[Jobstep] = []
+    """What its scheduler and its control groups say of each step."""
 
 
 # Chart series from usage rows. Rates hold over the interval that ends at the row's time, and so do gauges: a value
@@ -64,15 +71,30 @@ GAUGES: dict[str, str] = {
 def profile(store: Store, document: dict[str, Any], now: float, points: int = POINTS) -> Profile:
     """Of a stored job."""
     figures = summary(document, now)
-    listed, count = processes(store, document)
+    rows = processes(store, document)
+    runs = heard(store, figures, {row[6] for row in rows})
+    drawn = series(store, figures, points)
     return Profile(
         summary=figures,
         verdict=verdict(figures),
-        series=series(store, figures, points),
-        processes=listed,
-        processes_total=count,
-        missing=missing(store, figures),
+        series=drawn,
+        processes=used_by(rows, runs),
+        processes_total=rows[0][-1] if rows else 0,
+        missing=missing(runs, figures.seen),
+        gone=gone(store, figures, charts=any(one.start for one in drawn.values())),
+        steps=[] if document["scope"] else jobsteps(store, document, figures.batch),
     )
+
+
+def gone(store: Store, figures: Summary, *, charts: bool) -> str:
+    """What became of rows that were dropped for their age."""
+    if figures.started < store.horizon("usage"):
+        if charts:
+            return "It is some time ago: the charts show means of five minutes, and totals are all there is besides."
+        return "It is long ago: its totals are kept, its charts and processes no longer."
+    if figures.started < store.horizon("process"):
+        return "It is some time ago: its processes are no longer kept one by one."
+    return ""
 
 
 # Why a value is missing, as people say it.
@@ -84,23 +106,50 @@ REASONS = {
 }
 
 
-def missing(store: Store, figures: Summary) -> dict[str, str]:
-    """What the nodes said they could not see when they last saw the job."""
+# How long before a job was last seen its other nodes may have spoken last (seconds).
+LATELY = 1.0
+
+
+class Run(NamedTuple):
+    """What a message said of itself."""
+
+    collector: str
+    node: str
+    boot: str
+    time: float
+    uptime: float | None
+    missing: str
+
+
+def heard(store: Store, figures: Summary, times: set[float]) -> list[Run]:
+    """The messages of a job's nodes at these times, and those with which it was last seen."""
+    last = figures.seen - LATELY
+    span = min([last, *times]), max([figures.seen, *times])
+    exact = f"time IN ({', '.join('?' * len(times))}) OR " if times else ""
     rows = store.query(
-        "SELECT missing FROM run WHERE collector IN ('process', 'cgroup') AND cluster = ? AND time BETWEEN ? AND ? "
-        "AND missing <> '{}' AND list_contains(?, node)",
-        [figures.cluster, figures.seen - 1, figures.seen, figures.nodes],
-        (figures.seen - 1, figures.seen),
+        "SELECT collector, node, boot, time, uptime, missing FROM run WHERE collector IN ('process', 'cgroup') "
+        f"AND cluster = ? AND time BETWEEN ? AND ? AND ({exact}time BETWEEN ? AND ?) "
+        f"AND list_contains(?, node) AND {placed(figures.nodes)}",
+        [figures.cluster, *span, *times, last, figures.seen, figures.nodes, *named(figures.nodes)],
+        span,
     )
-    found = {column: reason for (text,) in rows for column, reason in json.loads(text).items()}
+    return [Run(*row) for row in rows]
+
+
+def missing(runs: list[Run], seen: float) -> dict[str, str]:
+    """What the nodes said they could not see when they last saw the job."""
+    last = [run.missing for run in runs if run.time >= seen - LATELY]
+    found = {column: reason for text in dict.fromkeys(last) for column, reason in json.loads(text).items()}
     return {column: REASONS.get(reason, reason) for column, reason in found.items()}
 
 
 def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Series]:
     """All charts' columns, each from the source that counted the totals, or from processes where it has none."""
     names = [*dict.fromkeys([*RATES.values(), *GAUGES.values()])]
+    # Where usage is no longer kept from the beginning on, its slices are, whose time is when they begin.
+    table, end = ("slice", f"time + {STEP}") if figures.started < store.horizon("usage") else ("usage", "time")
     rows = store.query(
-        f"SELECT source, node, time, seconds, covered, {', '.join(names)} FROM usage "
+        f"SELECT source, node, {end}, seconds, covered, {', '.join(names)} FROM {table} "
         "WHERE job_key = ? AND seconds > 0 AND covered > 0 ORDER BY node, time",
         [figures.key],
         # With a day to spare on both sides, for clocks that were wrong.
@@ -113,14 +162,19 @@ def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Se
     for shown, name in (RATES | GAUGES).items():
         known = [row for row in best if row[place[name]] is not None]
         known = known or [row for row in others if row[place[name]] is not None]
-        found[shown] = _series(known, place[name], points, per_second=shown in RATES)
+        found[shown] = _series(known, place[name], points, figures.started, per_second=shown in RATES)
     return found
 
 
-def _series(rows: list[tuple[Any, ...]], column: int, points: int, *, per_second: bool) -> Series:
+def _series(
+    rows: list[tuple[Any, ...]], column: int, points: int, started: float = 0.0, *, per_second: bool
+) -> Series:
     by_node: dict[str, list[Step]] = {}
     for row in rows:
         _, node, time, seconds, covered = row[:5]
+        if time > started:
+            # A control group does not tell when it began, its processes do.
+            seconds, covered = min(seconds, time - started), min(covered, time - started)
         # A counter's growth belongs to the whole interval; only the observed end of it is drawn.
         value = row[column] / seconds if per_second else row[column]
         known = by_node.setdefault(node, [])
@@ -134,35 +188,72 @@ def _series(rows: list[tuple[Any, ...]], column: int, points: int, *, per_second
 
 
 PROCESSES = """
-SELECT node, pid, arg_max(command, time), arg_max(owner, time),
-  any_value(run.time - run.uptime) + started, max(process.time),
+SELECT node, boot, pid, started, arg_max(command, time), arg_max(owner, time), max(time),
   max(cpu_user + cpu_system), max(memory_anon), max(threads), max(read), max(written)
-FROM process JOIN run USING (cluster, node, boot, time)
-WHERE run.collector = 'process' AND process.cluster = ? AND scheduler = ? AND job = ?
-  AND process.time BETWEEN ? AND ? AND (? = '' OR node || '/' || boot = ?)
+FROM process
+WHERE cluster = ? AND scheduler = ? AND job = ?
+  AND time BETWEEN ? AND ? AND (? = '' OR node || '/' || boot = ?) AND {place}
 GROUP BY node, boot, pid, started
 """
+# Nodes that are named one by one, so that files and their parts can be passed over that have none of them.
+FEW = 50
 
 
-def processes(store: Store, document: dict[str, Any], limit: int = 200) -> tuple[list[ProcessUse], int]:
-    """The job's processes that used the most CPU time, and how many there were in all."""
+def named(nodes: list[str]) -> list[str]:
+    return nodes if len(nodes) <= FEW else []
+
+
+def placed(nodes: list[str]) -> str:
+    """A condition for being on one of some nodes, with a value for each that is `named`."""
+    return f"node IN ({', '.join('?' * len(nodes))})" if named(nodes) else "1 = 1"
+
+
+def processes(store: Store, document: dict[str, Any], limit: int = 200) -> list[tuple[Any, ...]]:
+    """The job's processes that used the most CPU time, each with how many there were in all."""
+    nodes = sorted({part["node"] for part in document["parts"]})
     values = [
         document["cluster"], document["scheduler"], document["id"],
         document["started"], document["seen"], document["scope"], document["scope"],
+        *named(nodes),
     ]  # fmt: skip
     between = (document["started"], document["seen"])
-    (count,) = store.query(f"SELECT count(*) FROM ({PROCESSES}) AS found", values, between)[0]
-    rows = store.query(f"{PROCESSES} ORDER BY 7 DESC, pid LIMIT {limit}", values, between)
-    return [ProcessUse(*row) for row in rows], count
+    found = PROCESSES.format(place=placed(nodes))
+    listed = f"SELECT *, count(*) OVER () FROM ({found}) AS found ORDER BY 8 DESC, pid LIMIT {limit}"
+    return store.query(listed, values, between)
+
+
+def used_by(rows: list[tuple[Any, ...]], runs: list[Run]) -> list[ProcessUse]:
+    """Processes with the time they began at, which they tell by the time since boot. When that was is said by every
+    message: to ask for it here is quicker than to join rows with messages there.
+    """
+    booted = {
+        (run.node, run.boot): run.time - run.uptime
+        for run in runs
+        if run.collector == "process" and run.uptime is not None
+    }
+    return [
+        ProcessUse(node, pid, command, owner, booted[node, boot] + started, *rest)
+        for node, boot, pid, started, command, owner, *rest, _ in rows
+        if (node, boot) in booted
+    ]
 
 
 def verdict(figures: Summary) -> str:
     """What happened, in a sentence or two."""
+    if figures.batch is not None and (said := outcome(figures.batch)):
+        return f"{said} {used(figures)}".strip()
+    return used(figures)
+
+
+def used(figures: Summary) -> str:
+    """What it used, in a sentence or two."""
+    if figures.cores_mean is None and figures.state in ("pending", "ended") and figures.batch is not None:
+        return ""
     if figures.cores_mean is None:
         return "Nothing is known yet of what this job used: the next sample will tell."
-    used = cores(figures.cores_mean)
-    said = f"{'Uses' if figures.state == 'running' else 'Used'} {used}"
-    said += f" of {figures.cpus} cores" if figures.cpus else " core" if used == "1" else " cores"
+    many = cores(figures.cores_mean)
+    said = f"{'Uses' if figures.state == 'running' else 'Used'} {many}"
+    said += f" of {figures.cpus} cores" if figures.cpus else " core" if many == "1" else " cores"
     if figures.memory_peak is not None:
         limit = f" of {size(figures.memory_limit)}" if figures.memory_limit else ""
         where = " on one node" if len(figures.nodes) > 1 else ""

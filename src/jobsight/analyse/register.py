@@ -1,11 +1,14 @@
 """Which job a node means by a name. Numbers come back: schedulers and kernels use them again.
 
 A name goes on meaning the same job while one of its processes lives on, or while what now bears it began before
-that job was last seen. Otherwise it is another job.
+that job was last seen. Otherwise it is another job. Where the scheduler has told when a job ran, that decides: what
+began in that time is the job's, and what began after its end is not.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from jobsight.analyse.batch import GRACE, SLACK, Batch, same_life
 from jobsight.analyse.job import LOCAL, Job
 from jobsight.analyse.sample import Name
 from jobsight.ingest.accept import Accepted
@@ -15,13 +18,20 @@ from jobsight.ingest.accept import Accepted
 SILENCE = 3600.0
 LOCAL_SILENCE = 1.0
 DEFAULT_EVERY = 30.0
+# So many numbers are asked for at once.
+MANY = 500
+# Jobs that have ended and are still remembered.
+FEW = 1000
 
 
 class Known(Protocol):
     """Where earlier jobs are found."""
 
-    def latest_job(self, cluster: str, scheduler: str, job: str, scope: str) -> Job | None:
-        """The newest job of that name."""
+    def latest_job(self, cluster: str, scheduler: str, job: str, scope: str, until: float) -> Job | None:
+        """The newest job of that name that had started by then."""
+
+    def named_jobs(self, cluster: str, scheduler: str, numbers: Sequence[str]) -> list[Job]:
+        """All jobs of these numbers that count for the whole cluster."""
 
 
 class Register:
@@ -30,7 +40,13 @@ class Register:
     def __init__(self, known: Known) -> None:
         self._known = known
         self._by_key: dict[str, Job] = {}
-        self._by_name: dict[tuple[str, Name, str], Job] = {}
+        self._by_name: dict[tuple[str, Name, str], list[Job]] = {}
+        self._swept = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it is worth a look which jobs have ended: to look at all of them takes its time."""
+        return len(self._by_key) > 2 * self._swept + FEW
 
     def by_key(self, key: str | None) -> Job | None:
         return self._by_key.get(key) if key else None
@@ -39,27 +55,119 @@ class Register:
         """The job of a name whose oldest part began at `began`; not `exact` if that is only the latest it can be.
         `first`: that part is the one with which a job of this name begins, so an earlier job cannot have it.
         """
-        scheduler, number = name
+        scheduler, _ = name
         scope = f"{sample.node}/{sample.boot}" if scheduler in LOCAL else ""
-        found = self._by_name.get((sample.cluster, name, scope)) or self._known.latest_job(
-            sample.cluster, scheduler, number, scope
-        )
         silence = LOCAL_SILENCE if scheduler in LOCAL else SILENCE
+        found = self._latest(sample.cluster, name, scope, began, sample.time + silence, silence)
         another = found is not None and first and not found.guessed and began > found.started + LOCAL_SILENCE
-        if found is None or another or began > found.seen + silence:
+        if found is None or another or (found.batch is None and began > found.seen + silence):
             found = self._new(sample, name, scope, began)
             found.guessed = not exact
         if exact:
             found.started = began if found.guessed else min(found.started, began)
             found.guessed = False
-        self._by_key[found.key] = found
-        self._by_name[sample.cluster, name, scope] = found
+        elif found.guessed:
+            found.started = min(found.started, began)
+        self._keep(found)
         return found
+
+    def counted(self, sample: Accepted, name: Name) -> Job:
+        """The job into which a sample was counted in an earlier life: what it has of this node is of that time."""
+        if name[0] not in LOCAL:
+            self.fetch(sample.cluster, name[0], [name[1]])
+            for job in self._by_name.get((sample.cluster, name, ""), ()):
+                if any(p.node == sample.node and p.time == sample.time for p in job.parts):
+                    return job
+        return self.job(sample, name, sample.time, exact=False)
+
+    def told(self, cluster: str, scheduler: str, batch: Batch) -> tuple[Job, bool]:
+        """The job a scheduler tells of, and whether it is new. One that was only sampled yet is it if it began while
+        this one ran, or could have begun.
+        """
+        names = [batch.job, *([batch.sluid] if batch.sluid else [])]
+        known = [job for name in names for job in self._by_name.get((cluster, (scheduler, name), ""), ())]
+        for job in known:
+            if job.batch is not None and same_life(job.batch, batch):
+                return job, False
+        since = batch.submit if batch.start is None else batch.start
+        sampled = [
+            job
+            for job in known
+            if job.batch is None
+            and (since is None or job.started >= since - SLACK)
+            and (batch.ended is None or job.started <= batch.ended + SLACK)
+        ]
+        if sampled:
+            return min(sampled, key=lambda job: job.started), False
+        begun = batch.told if since is None else since
+        key = f"{cluster}.{scheduler}.{batch.job}.{int(batch.submit or begun)}"
+        while key in self._by_key:
+            key += "+"
+        job = Job(key, cluster, scheduler, batch.job, "", "", begun, batch.told, DEFAULT_EVERY, guessed=True)
+        self._keep(job)
+        return job, True
+
+    def fetch(self, cluster: str, scheduler: str, numbers: Iterable[str]) -> None:
+        """Have what the store has of these numbers at hand."""
+        wanted = list(dict.fromkeys(numbers))
+        for first in range(0, len(wanted), MANY):
+            for job in self._known.named_jobs(cluster, scheduler, wanted[first : first + MANY]):
+                self._keep(job)
+
+    def mixed(self, job: Job) -> list[tuple[str, str, float]]:
+        """Places and times at which samples of a job's next life were taken for its own: nobody knew better then."""
+        lives = [other for other in self._by_name.get((job.cluster, (job.scheduler, job.id), ""), ()) if other.batch]
+        found = []
+        for one in lives:
+            starts = [other.batch.start for other in lives if other.batch and other is not one and other.batch.start]
+            end = one.batch.ended if one.batch else None
+            after = [start for start in starts if end is not None and start >= end]
+            for part in one.parts if after else ():
+                if part.time > min(after) + GRACE:
+                    found += [(job.cluster, part.node, min(after)), (job.cluster, part.node, part.time)]
+        return found
+
+    def _keep(self, job: Job) -> None:
+        if job.key not in self._by_key:
+            self._by_key[job.key] = job
+            self._by_name.setdefault((job.cluster, (job.scheduler, job.id), job.scope), []).append(job)
+
+    def _latest(self, cluster: str, name: Name, scope: str, began: float, until: float, silence: float) -> Job | None:
+        """The newest job of a name that had started by `until`: a node that is heard late may mean an earlier one."""
+        if name[0] not in LOCAL:
+            return self._scheduled(cluster, name, began, until, silence)
+        known = [job for job in self._by_name.get((cluster, name, scope), ()) if job.started <= until]
+        found = max(known, key=lambda job: job.seen, default=None)
+        if found is not None and began <= found.seen + silence:
+            return found
+        stored = self._known.latest_job(cluster, *name, scope, until)
+        if stored is None or (found is not None and stored.seen <= found.seen):
+            return found
+        return self._by_key.get(stored.key, stored)
+
+    def _scheduled(self, cluster: str, name: Name, began: float, until: float, silence: float) -> Job | None:
+        """The same for a name that counts on all nodes: by when its scheduler says it ran, else by its silence."""
+        for fetched in (False, True):
+            if fetched:
+                self.fetch(cluster, name[0], [name[1]])
+            jobs = self._by_name.get((cluster, name, ""), ())
+            near = [
+                (away, -job.started, job) for job in jobs if job.batch and (away := job.batch.away(began)) is not None
+            ]
+            if near:
+                return min(near, key=lambda item: item[:2])[2]
+            sampled = [job for job in jobs if not job.batch and job.started <= until]
+            found = max(sampled, key=lambda job: job.seen, default=None)
+            if found is not None and began <= found.seen + silence:
+                return found
+        return None
 
     def keep_only(self, keys: set[str]) -> None:
         """Forget the others: the store has them."""
         self._by_key = {key: job for key, job in self._by_key.items() if key in keys}
-        self._by_name = {place: job for place, job in self._by_name.items() if job.key in keys}
+        kept = {place: [job for job in jobs if job.key in keys] for place, jobs in self._by_name.items()}
+        self._by_name = {place: jobs for place, jobs in kept.items() if jobs}
+        self._swept = len(self._by_key)
 
     def _new(self, sample: Accepted, name: Name, scope: str, began: float) -> Job:
         scheduler, number = name

@@ -1,10 +1,16 @@
 """A message of a node, read as jobs: which rows belong to which, and what their processes or groups had used."""
 
 from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from operator import add
 from typing import Any
 
+from jobsight.analyse.batch import COLUMNS as BATCH_COLUMNS
 from jobsight.analyse.growth import Ident, Total
+from jobsight.collect.allocation import Allocation
 from jobsight.ingest.accept import Accepted
+from jobsight.schema.record import fields_of
 
 # A job as a node names it: (scheduler, id).
 Name = tuple[str, str]
@@ -17,15 +23,34 @@ GROUP_COLUMNS = (
 
 COUNTERS = ("cpu_time", "read", "written", "oom_kills")
 
+# The columns that are looked at here and in the ledger, by collector. Of an allocation that is every one.
+WANTED = {
+    "process": (
+        "pid", "started", "parent", "scheduler", "job", "owner", "command", "state", "threads", "cpu_user",
+        "cpu_system", "cpu_children", "memory_anon", "read", "written", "merged",
+    ),
+    "cgroup": ("scheduler", "job", "step", *GROUP_COLUMNS),
+    "hardware": ("cpus", "memory"),
+    "allocation": tuple(field.name for field in fields_of(Allocation)),
+    "slurmjob": ("scheduler", "step", *BATCH_COLUMNS),
+    "pbsjob": ("scheduler", "step", *BATCH_COLUMNS),
+    "slurmqueue": ("part", "array_tasks", "cores", "devices", *BATCH_COLUMNS),
+}  # fmt: skip
+
+# Rows of columns turned into these without a step of Python for each: most of a server's work is done on them.
+_ident: Any = partial(tuple.__new__, Ident)
+_total: Any = partial(tuple.__new__, Total)
+
 
 def rows_by_job(sample: Accepted) -> dict[Name, list[int]]:
     """Row numbers of each job. Rows of steps and tasks are parts of what their job's own row counts, and left out."""
     rows: dict[Name, list[int]] = defaultdict(list)
     if sample.count:
-        names = zip(sample.columns["scheduler"], sample.columns["job"], column(sample, "step"), strict=True)
-        for row, (scheduler, job, step) in enumerate(names):
-            if step is None:
-                rows[scheduler, job].append(row)
+        names = zip(sample.columns["scheduler"], sample.columns["job"], strict=True)
+        steps = sample.columns.get("step")
+        for row, name in enumerate(names):
+            if steps is None or steps[row] is None:
+                rows[name].append(row)
     return rows
 
 
@@ -40,44 +65,43 @@ def column(sample: Accepted, name: str) -> list[Any]:
     return sample.columns.get(name) or [None] * sample.count
 
 
-def totals(sample: Accepted, before: dict[Ident, Total]) -> dict[Ident, Total]:
-    """What each process had used. Where a number is missing the last known one stands: missing is not zero."""
-    found = _totals(sample)
-    for ident, total in found.items():
-        if (total.read is None or total.written is None) and (earlier := before.get(ident)):
-            found[ident] = total._replace(
-                read=earlier.read if total.read is None else total.read,
-                written=earlier.written if total.written is None else total.written,
-            )
+def totals(sample: Accepted, who: Sequence[Ident], before: dict[Ident, Total]) -> dict[Ident, Total]:
+    """What each process had used; `who` says whose a row is. Where a number is missing the last known one stands:
+    missing is not zero.
+    """
+    found = _totals(sample, who)
+    if None in column(sample, "read") or None in column(sample, "written"):
+        for ident, total in found.items():
+            if (total.read is None or total.written is None) and (earlier := before.get(ident)):
+                found[ident] = total._replace(
+                    read=earlier.read if total.read is None else total.read,
+                    written=earlier.written if total.written is None else total.written,
+                )
     if sample.missing.get("pid") == "failed":
         # Some processes could not be read this time: they are not gone. Those that are forbidden were never seen.
         found = before | found
     return found
 
 
-def _totals(sample: Accepted) -> dict[Ident, Total]:
+def _totals(sample: Accepted, who: Sequence[Ident]) -> dict[Ident, Total]:
     if not sample.count:
         return {}
     columns = sample.columns
-    return {
-        Ident(pid, started): Total(parent, user + system, children, read, written, merged is not None)
-        for pid, started, parent, user, system, children, read, written, merged in zip(
-            columns["pid"],
-            columns["started"],
-            columns["parent"],
-            columns["cpu_user"],
-            columns["cpu_system"],
-            columns["cpu_children"],
-            column(sample, "read"),
-            column(sample, "written"),
-            column(sample, "merged"),
-            strict=True,
-        )
-    }
+    used = zip(
+        columns["parent"],
+        map(add, columns["cpu_user"], columns["cpu_system"]),
+        columns["cpu_children"],
+        column(sample, "read"),
+        column(sample, "written"),
+        [merged is not None for merged in column(sample, "merged")],
+        strict=True,
+    )
+    return dict(zip(who, map(_total, used), strict=True))
 
 
-def idents(sample: Accepted, rows: list[int]) -> list[Ident]:
-    return [Ident(sample.columns["pid"][row], sample.columns["started"][row]) for row in rows]
+def idents(sample: Accepted) -> list[Ident]:
+    """The process of each row."""
+    return list(map(_ident, zip(column(sample, "pid"), column(sample, "started"), strict=True)))
 
 
 def groups(sample: Accepted, before: dict[Name, dict[str, Any]]) -> dict[Name, dict[str, Any]]:

@@ -4,7 +4,9 @@ from typing import Any
 
 from msgspec import Struct, convert
 
-from jobsight.analyse.job import Job, Part
+from jobsight.analyse.batch import Batch
+from jobsight.analyse.job import Job, Part, given_nodes
+from jobsight.analyse.reservation import Reserved, cpus, memory_on_a_node, reserved
 from jobsight.store.protocol import fresh
 
 
@@ -24,9 +26,11 @@ class Summary(Struct):
     allocated: str
     command: str
     nodes: list[str]
+    """Those it was seen on; where it was not seen, those its scheduler names."""
     state: str
-    """`running`; `ended`; `silent` if its node has not been heard of since."""
+    """`pending`; `running`; `ended`; `silent` if neither its node nor its scheduler has been heard of since."""
     started: float
+    """As its scheduler says, else as it was seen; of a job that waits, when it was submitted."""
     seen: float
     every: float
     """Seconds between samples when it was last seen."""
@@ -34,7 +38,7 @@ class Summary(Struct):
     coverage: float | None
     """Share of the elapsed time that was observed."""
     source: str
-    """Who counted the totals: `cgroup` or `process`."""
+    """Who counted the totals: `cgroup` or `process`; `scheduler` for a job that was never seen."""
     cpus: int | None
     cpu_time: float | None
     cpu_time_processes: float | None
@@ -51,17 +55,24 @@ class Summary(Struct):
     written: int | None
     oom_kills: int | None
     commands: dict[str, float]
+    reserved: dict[str, Reserved]
+    """Asked for, given and used: cores, memory, gpus, time."""
+    batch: Batch | None
+    """What its scheduler says of it."""
 
 
 def summary(document: dict[str, Any], now: float) -> Summary:
     """Figures of a stored job."""
     job = convert(document, Job)
-    # The control group is the truth for totals: it counts what came and went between two samples.
-    source = "cgroup" if any(p.source == "cgroup" and p.cpu_time is not None for p in job.parts) else "process"
+    source = source_of(document["parts"]) if job.parts or job.batch is None else "scheduler"
     parts = [part for part in job.parts if part.source == source]
     processes = [part for part in job.parts if part.source == "process"]
-    elapsed = max(0.0, job.seen - job.started)
+    elapsed = _elapsed(job)
     cpu_time = _sum(part.cpu_time for part in parts)
+    if job.batch is not None and not job.parts:
+        cpu_time = job.batch.cpu_time
+    # Of a group nobody saw begin, the use before it was seen has no time to be spread over.
+    cores = cpu_time / elapsed if cpu_time is not None and elapsed and not job.guessed else None
     return Summary(
         key=job.key,
         id=job.id,
@@ -74,40 +85,67 @@ def summary(document: dict[str, Any], now: float) -> Summary:
         partition=job.partition,
         allocated=job.allocated,
         command=job.command,
-        nodes=job.nodes,
+        nodes=job.nodes or given_nodes(job.batch),
         state=state(job, now),
         started=job.started,
         seen=job.seen,
         every=job.every,
         elapsed=elapsed,
-        coverage=_coverage(parts),
+        coverage=_coverage(job, parts),
         source=source,
-        cpus=_sum(part.cpus for part in parts),
+        cpus=cpus(job.batch, parts),
         cpu_time=cpu_time,
         cpu_time_processes=_sum(part.cpu_time for part in processes),
-        # Of a group nobody saw begin, the use before it was seen has no time to be spread over.
-        cores_mean=cpu_time / elapsed if cpu_time is not None and elapsed and not job.guessed else None,
+        cores_mean=cores,
         memory_mean=_memory_mean(parts),
         memory_peak=_max(part.memory_peak for part in parts),
         memory_peak_group=_max(part.group_peak for part in parts),
-        memory_limit=_max(part.memory_limit for part in parts),
+        memory_limit=memory_on_a_node(job.batch, parts),
         threads_peak=_max(part.threads_peak for part in parts),
         processes_peak=_max(part.processes_peak for part in processes),
         read=_either([part.read for part in parts], [part.read for part in processes]),
         written=_either([part.written for part in parts], [part.written for part in processes]),
         oom_kills=_sum(part.oom_kills for part in parts),
         commands=job.commands,
+        reserved=reserved(job.batch, parts, cores, None if job.waits else elapsed),
+        batch=job.batch,
     )
 
 
+def source_of(parts: list[dict[str, Any]]) -> str:
+    """The control group is the truth for totals: it counts what came and went between two samples."""
+    told = any(part["source"] == "cgroup" and part["cpu_time"] is not None for part in parts)
+    return "cgroup" if told else "process"
+
+
 def state(job: Job, now: float) -> str:
-    if not job.alive:
+    if not job.alive and not job.waits:
         return "ended"
-    return "running" if fresh(job.seen, job.every, now) else "silent"
+    if not fresh(job.seen, job.pace, now):
+        return "silent"
+    return "pending" if job.waits else "running"
 
 
-def _coverage(parts: list[Part]) -> float | None:
-    seconds = sum(part.seconds for part in parts)
+def _elapsed(job: Job) -> float:
+    """How long it ran, without the time it was suspended, where its scheduler says so."""
+    if job.waits:
+        return 0.0
+    if job.batch is not None and job.batch.over and job.batch.elapsed is not None:
+        return job.batch.elapsed
+    return max(0.0, job.seen - job.started)
+
+
+def _coverage(job: Job, parts: list[Part]) -> float | None:
+    """Of the time since it began on each node, also where it was first seen long after: a control group does not tell
+    its age, but its processes and its scheduler do.
+    """
+    starts = [(part.node, part.began) for part in job.parts if part.began is not None]
+    if job.batch is not None and job.batch.start is not None:
+        starts += [(part.node, job.batch.start) for part in parts]
+    began: dict[str, float] = {}
+    for node, start in starts:
+        began[node] = min(start, began.get(node, start))
+    seconds = sum(max(part.seconds, part.time - began.get(part.node, part.time)) for part in parts)
     return min(1.0, sum(part.covered for part in parts) / seconds) if seconds else None
 
 

@@ -1,6 +1,7 @@
 """What one job used on one node between two samples: the table that lists, pages and summaries are made of."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from math import fsum
 from typing import Any, NamedTuple
 
 from jobsight.analyse.growth import Gain, growth
@@ -48,19 +49,20 @@ def of_processes(
     key: str, interval: Interval, sample: Accepted, rows: list[int], used: list[Gain], on: Machine
 ) -> Usage:
     """A job's use as the sum over its processes."""
-    own = _known(column(sample, "memory_anon")[row] for row in rows)
-    read, written = _known(gain.read for gain in used), _known(gain.written for gain in used)
+    memory, threads, merged = column(sample, "memory_anon"), sample.columns["threads"], sample.columns.get("merged")
+    cpu, read, written = zip(*used, strict=True)
     return Usage(
         job_key=key,
         source="process",
         seconds=Seconds(interval.seconds),
         covered=Seconds(interval.covered),
-        cpu_time=Seconds(sum(gain.cpu for gain in used)),
+        # Rounded once: rows come back from files in another order, and must give the same sum.
+        cpu_time=Seconds(fsum(cpu)),
         cpus=on.cpus,
-        memory=_sum(own),
+        memory=_sum([memory[row] for row in rows]),
         memory_limit=on.memory,
-        threads=Count(sum(sample.columns["threads"][row] for row in rows)),
-        processes=Count(len(rows) + sum(_known(column(sample, "merged")[row] for row in rows))),
+        threads=Count(sum([threads[row] for row in rows])),
+        processes=Count(len(rows) + (sum([merged[row] or 0 for row in rows]) if merged else 0)),
         read=_sum(read),
         written=_sum(written),
     )
@@ -92,11 +94,8 @@ def _gained(before: dict[str, Any], now: dict[str, Any], name: str) -> Any:
     return growth([before.get(name) or 0, now[name]])
 
 
-def _sum(values: list[int]) -> Bytes | None:
-    """What they add up to; nothing if there are none, or if the sum is beyond what a table holds."""
-    total = sum(values)
-    return Bytes(total) if values and total < 2**63 else None
-
-
-def _known(values: Iterable[int | None]) -> list[int]:
-    return [value for value in values if value is not None]
+def _sum(values: Sequence[int | None]) -> Bytes | None:
+    """What those that are known add up to; nothing if there are none, or if the sum is beyond what a table holds."""
+    known = [value for value in values if value is not None] if None in values else values
+    total = sum(known)  # type: ignore[arg-type]
+    return Bytes(total) if known and total < 2**63 else None

@@ -1,21 +1,22 @@
 """`POST /ingest`: newline-separated messages, gzipped or plain; answered when they are durable."""
 
 import asyncio
-import hmac
+import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from starlette.requests import ClientDisconnect
 
 from jobsight.ingest.accept import LARGEST, Refused, accept
+from jobsight.ingest.convoy import Append, Convoy
+from jobsight.ingest.gate import Gate, Scope
+from jobsight.ingest.limit import BusyError, DeniedError, Limits, Rate, Slots
 from jobsight.ingest.lines import Lines
 from jobsight.ingest.quarantine import Quarantine
-
-# Makes lines durable; see `store.protocol.Store.append`.
-Append = Callable[[Sequence[bytes]], "Future[None]"]
+from jobsight.ingest.shortcut import PATH, Answer
 
 # Accepted lines are handed to the log in groups of about this size, so a long body needs little memory.
 GROUP = 4 * 2**20
@@ -26,66 +27,127 @@ TOLD = 20
 MOST_REFUSED = 10_000
 # What a held line costs besides its bytes.
 OVERHEAD = 256
+# A disk that is full may have room again.
+FULL = 10.0
 
 
-def router(append: Append, quarantine: Quarantine, token: str | None) -> APIRouter:
-    routes = APIRouter()
+def receiver(append: Append, quarantine: Quarantine, gate: Gate, limits: Limits) -> Answer:
+    """What answers a request to take messages."""
+    slots = Slots(limits.requests)
+    rate = Rate(limits.rate, time.monotonic) if limits.rate else None
+    convoy = Convoy(append)
 
-    @routes.post("/ingest")
     async def ingest(request: Request) -> JSONResponse:
-        if token and not hmac.compare_digest(
-            request.headers.get("authorization", "").encode(), f"Bearer {token}".encode()
-        ):
-            return JSONResponse({"error": "this server needs a token: set token_file"}, 401)
-        encoding = request.headers.get("content-encoding", "identity")
-        if encoding not in ("gzip", "identity"):
-            return JSONResponse({"error": f"cannot read content-encoding {encoding}: send gzip or none"}, 415)
-        if not request.headers.get("content-type", "").startswith(KIND):
-            # Also what keeps a page in somebody's browser from posting here: it may not send this type unasked.
-            return JSONResponse({"error": f"send messages as {KIND}"}, 415)
-        intake = Intake(append, quarantine)
-        lines = Lines(packed=encoding == "gzip", limit=LARGEST)
+        report: dict[str, Any] = {}
         try:
-            async for piece in request.stream():
-                await intake.take(lines.feed(piece))
-            await intake.take(lines.finish())
-            await intake.finish()
-        except zlib.error as error:
-            return JSONResponse({"error": f"the body is not gzip: {error}"}, 400)
-        except TooBadError as error:
-            return JSONResponse({"error": str(error), **intake.report()}, 400)
-        except OSError as error:
-            # Not durable, so not acknowledged: the sender keeps it and comes again.
-            return JSONResponse({"error": f"cannot write: {error}"}, 503, {"Retry-After": "10"})
-        return JSONResponse(intake.report())
+            headers = _headers(request)
+            scope = await gate.admit(headers.get("authorization", ""))
+            _check(headers, limits)
+            if rate and scope.token and (wait := rate.wait(scope.token)):
+                return _denied(DeniedError(429, f"token {scope.token} sends more than {limits.rate}/s", wait), report)
+            with slots.one():
+                intake = Intake(convoy, quarantine, scope, limits)
+                report = intake.report
+                await _read(request, intake, limits, packed=headers.get("content-encoding") == "gzip")
+            if rate and scope.token:
+                rate.count(scope.token, intake.seen)
+        except DeniedError as error:
+            return _denied(error, report)
+        return JSONResponse(report)
 
+    return ingest
+
+
+def router(take: Answer) -> APIRouter:
+    routes = APIRouter()
+    routes.add_api_route(PATH, take, methods=["POST"])
     return routes
 
 
-class TooBadError(ValueError):
-    """So much was refused that the rest is not worth reading."""
+def _denied(error: DeniedError, report: dict[str, Any]) -> JSONResponse:
+    return JSONResponse({"error": str(error), **report, **error.more}, error.status, error.headers())
+
+
+def _headers(request: Request) -> dict[str, str]:
+    """By name, in small letters; of one that comes twice the first. The framework looks through all for each."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(request.scope["headers"])}
+
+
+def _check(headers: dict[str, str], limits: Limits) -> None:
+    """What can be said before a byte of the body is read."""
+    if (encoding := headers.get("content-encoding", "identity")) not in ("gzip", "identity"):
+        raise DeniedError(415, f"cannot read content-encoding {encoding}: send gzip or none")
+    if not headers.get("content-type", "").startswith(KIND):
+        # Also what keeps a page in somebody's browser from posting here: it may not send this type unasked.
+        raise DeniedError(415, f"send messages as {KIND}")
+    length = headers.get("content-length", "")
+    most = limits.packed if encoding == "gzip" else limits.unpacked
+    if length.isdecimal() and int(length) > most:
+        raise DeniedError(413, f"{length} bytes, more than {most} in one request")
+
+
+async def _read(request: Request, intake: "Intake", limits: Limits, *, packed: bool) -> None:
+    """The body as it arrives. DeniedError says what is wrong with it, and what to do."""
+    lines = Lines(packed=packed, limit=LARGEST)
+    loop = asyncio.get_running_loop()
+    end = loop.time() + limits.whole
+    taken = 0
+    try:
+        async with asyncio.timeout(limits.quiet) as patience:
+            async for piece in request.stream():
+                # Only the sender is hurried, not the disk.
+                patience.reschedule(None)
+                taken += len(piece)
+                if packed and taken > limits.packed:
+                    raise DeniedError(413, f"more than {limits.packed} bytes in one request")
+                await intake.take(lines.feed(piece))
+                if lines.unpacked > limits.unpacked:
+                    raise DeniedError(413, f"more than {limits.unpacked} bytes in one request when unpacked")
+                patience.reschedule(min(loop.time() + limits.quiet, end))
+            patience.reschedule(None)
+            await intake.take(lines.finish())
+            await intake.finish()
+    except zlib.error as error:
+        raise DeniedError(400, f"the body is not gzip: {error}") from None
+    except ClientDisconnect:
+        raise DeniedError(400, "the body ends in the middle") from None
+    except BusyError as error:
+        raise DeniedError(503, str(error), error.after) from None
+    except OSError as error:
+        if patience.expired():
+            raise DeniedError(408, "the body came too slowly") from None
+        # Not durable, so not acknowledged: the sender keeps it and comes again.
+        raise DeniedError(503, f"cannot write: {error}", FULL) from None
 
 
 class Intake:
     """One request's messages on their way in."""
 
-    def __init__(self, append: Append, quarantine: Quarantine) -> None:
-        self._append = append
+    def __init__(self, convoy: Convoy, quarantine: Quarantine, scope: Scope, limits: Limits) -> None:
+        self._convoy = convoy
         self._quarantine = quarantine
+        self._scope = scope
+        self._most = limits.messages
         self._good: list[bytes] = []
         self._bad: list[Refused] = []
         self._size = 0
-        self.accepted = 0
-        self.refused = 0
-        self.told: list[dict[str, str]] = []
+        self.seen = 0
+        self.report: dict[str, Any] = {"accepted": 0, "refused": 0, "reasons": []}
 
     async def take(self, lines: Iterable[tuple[bytes, int]]) -> None:
         for line, length in lines:
+            self.seen += 1
+            if self.seen > self._most:
+                raise DeniedError(413, f"more than {self._most} messages in one request")
             found = (
                 accept(line) if length == len(line) else Refused(line, "$", f"{length} bytes, more than {LARGEST}")
             )
             if isinstance(found, Refused):
                 self._bad.append(found)
+            elif wrong := self._scope.outside(found.cluster, found.node):
+                # Not set aside like one that cannot be read: it is well-formed, and somebody else's. The sender keeps
+                # it until it shows the right token.
+                raise DeniedError(403, wrong[1], path=wrong[0])
             else:
                 self._good.append(found.line)
             self._size += len(found.line) + OVERHEAD
@@ -96,15 +158,14 @@ class Intake:
         """Make durable what is held, the good and the bad."""
         good, bad = self._good, self._bad
         self._good, self._bad, self._size = [], [], 0
+        report = self.report
         if good:
-            await asyncio.wrap_future(self._append(good))
-            self.accepted += len(good)
+            await self._convoy.join(good)
+            report["accepted"] += len(good)
         if bad:
             await asyncio.to_thread(self._quarantine.keep, bad)
-            self.refused += len(bad)
-            if self.refused > MOST_REFUSED:
-                raise TooBadError(f"more than {MOST_REFUSED} messages refused: this is not what we read")
-            self.told += [{"path": item.path, "reason": item.reason} for item in bad[: TOLD - len(self.told)]]
-
-    def report(self) -> dict[str, Any]:
-        return {"accepted": self.accepted, "refused": self.refused, "reasons": self.told}
+            report["refused"] += len(bad)
+            if report["refused"] > MOST_REFUSED:
+                raise DeniedError(400, f"more than {MOST_REFUSED} messages refused: this is not what we read")
+            told = report["reasons"]
+            told += [{"path": item.path, "reason": item.reason} for item in bad[: TOLD - len(told)]]

@@ -3,8 +3,10 @@
 import zlib
 from collections.abc import Iterator
 
+from jobsight.ingest.limit import DeniedError
 from jobsight.schema.wire import GZIP
 
+BLANK = 10_000
 # What is kept of a line that is too long, to recognise it by.
 KEPT = 1024
 
@@ -19,6 +21,9 @@ class Lines:
         self._fresh = True
         self._held = bytearray()
         self._overlong = 0
+        self._blank = 0
+        # Bytes cut so far: what a body is when it is unpacked.
+        self.unpacked = 0
 
     def feed(self, piece: bytes) -> Iterator[tuple[bytes, int]]:
         """The lines this piece completes, each with its length. zlib.error if it is not gzip."""
@@ -40,16 +45,25 @@ class Lines:
         return self._cut(b"\n") if self._held or self._overlong else []
 
     def _cut(self, piece: bytes) -> list[tuple[bytes, int]]:
+        self.unpacked += len(piece)
         *whole, rest = piece.split(b"\n")
         lines = []
         for part in whole:
             self._hold(part)
             if self._held.strip():
                 lines.append((bytes(self._held), self._overlong or len(self._held)))
+            else:
+                self._count_blank()
             self._held.clear()
             self._overlong = 0
         self._hold(rest)
         return lines
+
+    def _count_blank(self) -> None:
+        """Nobody needs empty lines, and a small body may unpack to a great many, which take minutes to pass over."""
+        self._blank += 1
+        if self._blank > BLANK:
+            raise DeniedError(413, f"more than {BLANK} empty lines in one request")
 
     def _hold(self, part: bytes) -> None:
         if self._overlong or len(self._held) + len(part) > self._limit:

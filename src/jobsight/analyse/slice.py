@@ -1,0 +1,159 @@
+"""Usage in even steps of time, kept for years: five minutes of a job on a node, an hour of a node by whose and what.
+
+An interval of usage is cut where a step ends, and its counters are shared out by time, so that the parts add up to
+the whole: whole numbers stay whole. Gauges are means over the time that was observed, and peaks.
+"""
+
+from typing import Any
+
+from jobsight.analyse.late import HOUR
+from jobsight.analyse.summary import source_of
+from jobsight.schema.record import counter, gauge, label, record
+from jobsight.schema.units import Bytes, Count, Seconds
+from jobsight.store.protocol import REACH, JobQuery, Store
+
+STEP = 300.0
+# How long after its end an hour is still filling: what nodes send late, and the interval that reaches over its end.
+SETTLES = 300.0
+# Hours made in one commit.
+MANY = 24
+
+
+@record
+class Slice:
+    """Five minutes, which begin at this row's time, of one job on one node."""
+
+    job_key: str = label("The job.")
+    source: str = label("Who counted: `cgroup` for the job as a whole, `process` for the sum over its processes.")
+    seconds: Seconds = gauge("Time of it that intervals of usage reach over.")
+    covered: Seconds = gauge("Of that, how much was observed.")
+    cpu_time: Seconds | None = counter("CPU time used.", default=None)
+    cpus: Count | None = gauge("Logical CPUs the job may use here, at the most.", default=None)
+    memory: Bytes | None = gauge("Memory of its own, mean over the time observed.", default=None)
+    memory_peak: Bytes | None = gauge("The most of it.", default=None)
+    memory_cache: Bytes | None = gauge("Page cache charged to it, mean over the time observed.", default=None)
+    memory_limit: Bytes | None = gauge("What it may use here, at the most.", default=None)
+    threads: Count | None = gauge("Threads, at the most.", default=None)
+    processes: Count | None = gauge("Processes, at the most.", default=None)
+    read: Bytes | None = counter("Bytes read from storage.", default=None)
+    written: Bytes | None = counter("Bytes written to storage.", default=None)
+    oom_kills: Count | None = counter("Processes killed for want of memory.", default=None)
+
+
+@record
+class Share:
+    """An hour, which begins at this row's time, of one node: what one owner used for one account, in one partition,
+    with one main command. Of each job the source counts that its totals are from.
+    """
+
+    owner: str = label("Whose jobs; empty if unknown.")
+    account: str = label("For which account; empty if unknown.")
+    partition: str = label("In which partition; empty if unknown.")
+    command: str = label("What used the most in each of these jobs, as far as it was known then.")
+    jobs: Count = gauge("How many jobs.")
+    seconds: Seconds = gauge("Time of these jobs that intervals of usage reach over, added up.")
+    covered: Seconds = gauge("Of that, how much was observed.")
+    cpu_time: Seconds | None = counter("CPU time used.", default=None)
+    cpu_held: Seconds | None = counter(
+        "CPU time these jobs could have used: their logical CPUs times seconds.", default=None
+    )
+    memory: Bytes | None = gauge("Memory of their own, mean over the whole hour.", default=None)
+    memory_peak: Bytes | None = gauge("The most one of them had.", default=None)
+    read: Bytes | None = counter("Bytes read from storage.", default=None)
+    written: Bytes | None = counter("Bytes written to storage.", default=None)
+    oom_kills: Count | None = counter("Processes killed for want of memory.", default=None)
+
+
+def cut(since: float, until: float, step: float) -> str:
+    """Intervals of usage, cut into steps of a time: `bucket` is the step's number; `early` and `upto` say which part
+    of the interval lies before the step and before its end; `over` and `observed` are seconds in it.
+    """
+    return f"""(
+SELECT *,
+  CASE WHEN length > 0 THEN (greatest(bucket * {step!r}, begin_time) - begin_time) / length ELSE 0 END AS early,
+  CASE WHEN length > 0 THEN (least((bucket + 1) * {step!r}, time) - begin_time) / length ELSE 1 END AS upto,
+  least((bucket + 1) * {step!r}, time) - greatest(bucket * {step!r}, begin_time) AS over,
+  greatest(0, least((bucket + 1) * {step!r}, time) - greatest(bucket * {step!r}, time - covered)) AS observed
+FROM (SELECT *, time - begin_time AS length FROM (
+  SELECT *, time - least(seconds, {REACH!r}) AS begin_time FROM usage
+  WHERE time >= {since!r} AND time - least(seconds, {REACH!r}) < {until!r}) AS near) AS interval_rows
+CROSS JOIN LATERAL generate_series(
+  CAST(greatest(floor(begin_time / {step!r}), {since / step!r}) AS BIGINT),
+  CAST(least(greatest(ceil(time / {step!r}) - 1, floor(begin_time / {step!r})), {until / step - 1!r}) AS BIGINT))
+  AS steps (bucket)) AS piece"""
+
+
+def shared(name: str) -> str:
+    """A whole number's part in a step: what is not counted here is counted in the next one."""
+    return f"CAST(sum(CAST(floor({name} * upto) AS BIGINT) - CAST(floor({name} * early) AS BIGINT)) AS BIGINT)"
+
+
+def mean(name: str, over: str = "") -> str:
+    """Over the seconds observed, or over so many."""
+    weight = over or f"nullif(sum(CASE WHEN {name} IS NOT NULL THEN observed END), 0)"
+    return f"CAST(floor(sum({name} * observed) / {weight} + 0.5) AS BIGINT)"
+
+
+def peak(name: str) -> str:
+    return f"max(CASE WHEN observed > 0 OR upto = 1 THEN {name} END)"
+
+
+def slices(since: float, until: float) -> str:
+    return f"""SELECT cluster, node, boot, bucket * {STEP!r}, job_key, source, sum(over), sum(observed),
+  sum(cpu_time * (upto - early)), max(cpus), {mean("memory")}, {peak("memory")}, {mean("memory_cache")},
+  max(memory_limit), {peak("threads")}, {peak("processes")}, {shared("read")}, {shared("written")},
+  {shared("oom_kills")}
+FROM {cut(since, until, STEP)} GROUP BY cluster, node, boot, bucket, job_key, source"""
+
+
+def shares(since: float, until: float) -> str:
+    return f"""SELECT cluster, node, '', bucket * {HOUR!r}, owner, account, partition, command,
+  count(DISTINCT piece.job_key), sum(over), sum(observed), sum(cpu_time * (upto - early)), sum(cpus * over),
+  {mean("memory", repr(HOUR))}, {peak("memory")}, {shared("read")}, {shared("written")}, {shared("oom_kills")}
+FROM {cut(since, until, HOUR)} JOIN label ON label.job_key = piece.job_key AND label.source = piece.source
+GROUP BY cluster, node, bucket, owner, account, partition, command"""
+
+
+def roll(store: Store, now: float) -> int:
+    """Make the slices and shares that are due, of hours that are over; how many hours."""
+    horizon = store.horizon("usage")
+    marked = store.query(
+        "SELECT DISTINCT cluster, time FROM due WHERE time <= ? ORDER BY time", [now - HOUR - SETTLES]
+    )
+    clusters = sorted({cluster for cluster, _ in marked})
+    spans = _spans(sorted({time for _, time in marked}))
+    for since, until in spans:
+        with store.still() as free:
+            if not free:
+                return 0
+            # Of what is gone nothing can be made; what was made of it stays.
+            if since >= horizon:
+                store.refill("slice", (since, until), slices(since, until), [])
+                store.refill("share", (since, until), shares(since, until), _labels(store, since, until))
+            store.unmark("due", [(cluster, "", since, until - 1) for cluster in clusters])
+    return sum(round((until - since) / HOUR) for since, until in spans)
+
+
+def _spans(hours: list[float]) -> list[tuple[float, float]]:
+    """Hours that follow each other as one."""
+    found: list[tuple[float, float]] = []
+    for hour in hours:
+        if found and found[-1][1] == hour and hour - found[-1][0] < MANY * HOUR:
+            found[-1] = (found[-1][0], hour + HOUR)
+        else:
+            found.append((hour, hour + HOUR))
+    return found
+
+
+def _labels(store: Store, since: float, until: float) -> list[tuple[Any, ...]]:
+    """What is said of the jobs of a time. See `store.protocol.LABEL`."""
+    # What was last seen a little earlier may reach into it.
+    found = store.jobs(JobQuery(since=since, until=until, limit=10**9), until)
+    return [
+        (job["key"], source_of(job["parts"]), job["owner"], job["account"], job["partition"], _main(job["commands"]))
+        for job in found
+    ]
+
+
+def _main(commands: dict[str, float]) -> str:
+    return max(commands, key=lambda name: commands[name], default="")
