@@ -130,9 +130,12 @@ def test_every_way_to_ask_a_host_is_recorded(machine: Path) -> None:
     host.run(("echo", "one"), 10.0)
     host.run(("echo", "a/b"), 10.0)
     assert host.files == {"commands/echo": b"one\n", "commands/echo a_b": b"a/b\n"}
+    host = Recording()
+    host.told("gpus/nvidia.json", b"{}")
+    assert host.files == {"gpus/nvidia.json": b"{}"}
     # A new door needs a thought here: is what comes through it kept?
     doors = {name for name, _ in inspect.getmembers(Host, inspect.isfunction) if not name.startswith("_")}
-    files = {"read_bytes", "piece", "read", "glimpse", "names", "exists", "hold", "peek", "let_go"}
+    files = {"read_bytes", "piece", "read", "glimpse", "names", "exists", "hold", "peek", "let_go", "told"}
     facts = {"uid", "user", "node", "uptime", "boot", "page", "space", "architecture"}
     assert doors == files | facts | {"room", "close", "keep", "miss", "missed", "has", "allow", "run"}
 

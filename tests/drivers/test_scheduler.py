@@ -144,6 +144,18 @@ def test_sudo_that_wants_a_password_is_not_used_and_not_tried_again() -> None:
     machine.fails = ("sudo",)
     machine.asks(3)
     assert [command[0] for command in machine.ran] == ["sudo", "sacct", "sacct", "sacct"]
+    assert machine.ran[0] == ("sudo", "-n", "-l", "-u", "slurm", "sacct", "-x")
+
+
+def test_slow_call_before_a_quick_one_is_still_slow() -> None:
+    machine = Machine()
+    errand = machine.errand(limit=60.0)
+    assert not errand.rests()
+    for takes in (30.0, 0.1):
+        machine.takes = takes
+        errand.ask(("sacct", "-x"))
+    assert machine.errand().rests()
+    assert not machine.errand().rests()
 
 
 def test_one_machine_asks_and_that_is_where_the_daemon_runs(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ class Thing:
 
 
 class Options(NamedTuple):
+    limit: float = 8.0
     overlap: float = 300.0
     slice: float = 6 * HOUR
     history: float = 24 * HOUR
@@ -51,6 +52,7 @@ class Desk:
         self.asked: list[tuple[float, float]] = []
         self.rows: list[Thing] = []
         self.wrong = False
+        self.takes = 0.0
         self.folder = folder
         self.restart()
 
@@ -62,6 +64,7 @@ class Desk:
         self.asked.append((since, until))
         if self.wrong:
             raise CommandError("sacct did not end within 8 s and was ended")
+        self.clock.now += self.takes
         yield from self.rows
 
     def run(self) -> list[Thing]:
@@ -140,6 +143,35 @@ def test_row_that_has_not_changed_is_sent_again_after_an_hour(desk: Desk) -> Non
     assert desk.run() == desk.rows[1:]
     desk.clock.now += 3600
     assert desk.run() == desk.rows
+
+
+def test_run_that_may_have_been_given_up_is_made_again_with_less(desk: Desk) -> None:
+    desk.host.keep(Notebook).write("thing", NOW - 12 * HOUR)
+    desk.rows = [Thing(job="1")]
+    desk.takes = 14.0
+    assert desk.run() == desk.run() == desk.rows
+    first, second = desk.asked
+    assert first[0] == second[0]
+    assert second[1] < first[1]
+    desk.takes = 1.0
+    assert (desk.run(), desk.run()) == (desk.rows, [])
+
+
+def test_full_disk_costs_no_row(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "read").write_text("no folder")
+    desk.rows = [Thing(job="1")]
+    assert (desk.run(), desk.run()) == (desk.rows, [])
+
+
+def test_row_that_changes_and_changes_back_is_sent_each_time(desk: Desk) -> None:
+    desk.host.keep(Notebook).write("thing", NOW - 60)
+    for ended in (None, 5.0, None, None):
+        desk.rows = [Thing(job="1", ended=None if ended is None else Seconds(ended)), Thing(job="2")]
+        sent = desk.run()
+        desk.clock.now += 60
+    assert sent == []
+    desk.rows = [Thing(job="1", ended=Seconds(5.0)), Thing(job="2")]
+    assert desk.run() == desk.rows[:1]
 
 
 def test_single_run_looks_at_the_last_hour_and_tells_nobody(tmp_path: Path) -> None:

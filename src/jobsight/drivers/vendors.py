@@ -1,7 +1,8 @@
 """The makers of cards, and the readings of all that a machine has.
 
 A driver is a module with a class `Reader`, whose `read` gives a `Reading`. It is loaded only where the kernel has a
-module for such cards, and works in a process of its own, so that one maker's trouble is not the other's.
+module for such cards, and works in a process of its own, so that one maker's trouble is not the other's. The modules
+of AMD and Intel also draw on screens: there the library must be installed too, as it is where cards compute.
 """
 
 import json
@@ -9,8 +10,10 @@ from _thread import allocate_lock
 from typing import NamedTuple
 
 from jobsight.clock import SystemClock
+from jobsight.collector import AbsentError
 from jobsight.drivers.attendant import ANSWER, Attendant, AttendantError, LateError
 from jobsight.drivers.card import Card, Reading, reading_of
+from jobsight.drivers.soname import ROCM, XPUM, places
 from jobsight.host import Host
 
 # Where a copy of a machine has its readings.
@@ -24,9 +27,23 @@ class Vendor(NamedTuple):
     module: str
     """Of the kernel."""
     driver: str
+    libraries: tuple[str, ...] = ()
+    """Paths of which one must exist, where the module alone says little."""
+
+    def present(self, host: Host) -> bool:
+        if not host.exists(self.module):
+            return False
+        return not self.libraries or any(host.exists(path.lstrip("/")) for path in self.libraries)
 
 
-VENDORS = (Vendor("nvidia", "sys/module/nvidia", "nvml"),)
+# A maker may have two modules, and still is one.
+VENDORS = (
+    Vendor("nvidia", "sys/module/nvidia", "nvml"),
+    Vendor("amd", "sys/module/amdgpu", "rocmsmi", places(ROCM)),
+    Vendor("intel", "sys/module/i915", "xpum", places(XPUM)),
+    Vendor("intel", "sys/module/xe", "xpum", places(XPUM)),
+    Vendor("habana", "sys/module/habanalabs", "hlml"),
+)
 NEEDS = tuple(vendor.module for vendor in VENDORS)
 
 
@@ -54,10 +71,12 @@ class Cards:
             return self._reading
 
     def _live(self, host: Host) -> Reading:
-        present = [vendor for vendor in VENDORS if host.exists(vendor.module)]
+        present = {vendor.name: vendor for vendor in VENDORS if vendor.present(host)}
+        if not present:
+            raise AbsentError("the kernel's modules are there, the makers' libraries are not")
         found = Reading([], [])
         asked = []
-        for vendor in present:
+        for vendor in present.values():
             attendant = self._attendants.setdefault(vendor.name, Attendant(vendor.driver))
             try:
                 attendant.ask()
@@ -83,7 +102,7 @@ class Cards:
 
     def _recorded(self, host: Host) -> Reading:
         found = Reading([], [])
-        for vendor in VENDORS:
+        for vendor in {vendor.name: vendor for vendor in VENDORS}.values():
             text = host.glimpse(recorded_as(vendor), "uuid")
             if text is not None:
                 reading = reading_of(json.loads(text))
