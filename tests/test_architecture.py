@@ -32,6 +32,7 @@ STAGES = (
     "store",
     "analyse",
     "show",
+    "simulate",
     "cli",
 )
 NODE_SIDE = ("schema", "formats", "drivers", "collect", "compat", "agent", "ship", "exporter")
@@ -126,6 +127,36 @@ def test_files_and_functions_stay_short(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_no_file_has_a_name_that_says_nothing(path: Path) -> None:
     assert not BANNED & set(path.stem.lower().split("_"))
+
+
+# What answers requests sees the store through a viewer's eyes. `health` says only that the store answers.
+SEES_STORE = {"jobsight.store.protocol", "jobsight.store.protocol.JobQuery", "jobsight.store.protocol.StoreError"}
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "show").glob("*.py")), ids=name)
+def test_routes_cannot_reach_the_store_without_a_viewer(path: Path) -> None:
+    found = imports(path)
+    if "fastapi.APIRouter" not in found or path.name == "health.py":
+        return
+    doors = ("jobsight.store", "jobsight.analyse.keeper", "jobsight.analyse.profile")
+    assert not {module for module in found if module.startswith(doors)} - SEES_STORE
+    assert not any(
+        isinstance(node, ast.Attribute) and node.attr in ("_store", "_admission")
+        for node in ast.walk(ast.parse(path.read_text()))
+    )
+
+
+def test_the_application_hands_the_store_itself_to_nothing_that_shows_it() -> None:
+    tree = ast.parse((SOURCE / "show" / "app.py").read_text())
+    given = {
+        ast.unparse(call.func)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        for argument in [*call.args, *(word.value for word in call.keywords)]
+        if "store" in {part.id for part in ast.walk(argument) if isinstance(part, ast.Name)}
+    }
+    inner = {"http.receiver", "health.router", "Views"}
+    assert given - {"app.include_router"} <= inner
 
 
 def test_only_what_must_not_stop_catches_everything() -> None:

@@ -86,3 +86,19 @@ def test_device_files_that_a_group_may_open_tell_where_no_prolog_does(tmp_path: 
     write(tmp_path, f"{place}/job_200/devices.list", "a *:* rwm\n")
     found = owners(host, Reading([FIRST, SECOND], []), "/jobs")
     assert found == {"GPU-a": Owner("slurm", "100", "devices")}
+
+
+def test_a_number_that_cards_of_two_makers_have_is_neithers(tmp_path: Path) -> None:
+    host = Host(str(tmp_path))
+    prolog(tmp_path, "100", "0,1")
+    reading = Reading([FIRST, SECOND, Card("habana", "01P4-HL", ordinal=0, minor=0)], [])
+    assert owners(host, reading, "/jobs") == {"GPU-a": Owner("slurm", "100", "allocation")}
+
+
+def test_a_job_that_may_open_a_card_for_computing_has_it_and_not_the_screen(tmp_path: Path) -> None:
+    host = Host(str(tmp_path))
+    know(host, 7, "100")
+    folder = "sys/fs/cgroup/devices/slurm/uid_1001/job_100"
+    write(tmp_path, f"{folder}/devices.list", "c 226:128 rwm\nc 226:0 rwm\n")
+    reading = Reading([Card("amd", "GPU-d", minor=128), Card("amd", "GPU-e", minor=129)], [])
+    assert owners(host, reading, "/jobs") == {"GPU-d": Owner("slurm", "100", "devices")}

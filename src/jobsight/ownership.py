@@ -12,8 +12,8 @@ from jobsight.host import Host
 from jobsight.prologs import Name, job_of, prologs
 from jobsight.roster import Roster
 
-# How device files are numbered, by maker; those of others share a number with what is no card.
-MAJORS = {"nvidia": 195}
+# How device files are numbered, by maker. AMD's and Intel's number is also that of screens, with other minor numbers.
+MAJORS = {"nvidia": 195, "amd": 226, "intel": 226}
 # /dev/nvidiactl and the like, which every job may open.
 HIGHEST_MINOR = 128
 DEVICES = "sys/fs/cgroup/devices"
@@ -79,8 +79,10 @@ def allocated(host: Host, reading: Reading, jobs: dict[Name, str], path: str) ->
     found: dict[str, set[Name]] = {}
     for scheduler, labels in prologs(host, path):
         for word in (labels.devices or "").replace(" ", ",").split(","):
-            for card in reading.cards:
-                if word and named(card, word):
+            meant = [card for card in reading.cards if word and named(card, word)]
+            # A number that two makers' cards have names neither.
+            if len({card.vendor for card in meant}) == 1:
+                for card in meant:
                     found.setdefault(card.uuid, set()).add(job_of(scheduler, labels, jobs))
     return found
 
@@ -89,4 +91,4 @@ def named(card: Card, word: str) -> bool:
     """Whether a scheduler's word means this card. Its numbers are those of device files; an instance has none."""
     if word.isascii() and word.isdecimal():
         return card.parent is None and card.minor == int(word)
-    return bool(card.uuid) and card.uuid == word
+    return bool(card.uuid) and card.uuid.lower() == word.lower()

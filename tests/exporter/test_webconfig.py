@@ -176,6 +176,21 @@ def test_unknown_users_take_as_long_as_known_ones_and_guesses_do_not_drive_out_w
     assert asked == []
 
 
+def test_a_guess_costs_the_same_for_every_unknown_user_and_as_much_as_for_a_known_one() -> None:
+    asked: list[bytes] = []
+
+    def hashed(_: bytes, kept: bytes) -> bytes:
+        asked.append(kept)
+        return b"another"
+
+    passwords, users = Passwords(hashed), {"ada": "$2y$12$" + 53 * "a"}
+    # What was learned of one guess must not make the same guess quick for the next name.
+    for name in ("carol", "dave", "ada"):
+        assert passwords.user("Basic " + b64encode(f"{name}:guess".encode()).decode(), users) is None
+    assert [kept[:7] for kept in asked] == 3 * [b"$2y$12$"]
+    assert BCRYPT.fullmatch(asked[0].decode())
+
+
 def test_nobodys_hash_is_one() -> None:
     assert BCRYPT.fullmatch(NOBODY)
 

@@ -19,6 +19,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from jobsight.ship.part import HEADER, Part
 from tests.conftest import free_port, wait_until
 
 SCRIPT = Path(__file__).parent.parent.parent / "scripts" / "kafka"
@@ -121,12 +122,19 @@ class Kafka:
             self._process.wait(60)
         self._process = None
 
-    def put(self, topic: str, *values: bytes | None, key: bytes = b"n1") -> None:
+    def put(self, topic: str, *values: bytes | Part | None, key: bytes = b"n1") -> None:
         """Records in one partition, on the disk of the broker when this returns."""
         failed: list[Any] = []
         client = Producer({**self._client(), "acks": "all", "partitioner": "murmur2_random"})
+
+        def report(error: Any, _: Any) -> None:
+            failed.extend([error] if error else [])
+
         for value in values:
-            client.produce(topic, value, key, on_delivery=lambda error, _: failed.append(error) if error else None)
+            if isinstance(value, Part):
+                client.produce(topic, value.content, key, on_delivery=report, headers=[(HEADER, value.header())])
+            else:
+                client.produce(topic, value, key, on_delivery=report)
         assert client.flush(30) == 0, "no broker answers"
         assert failed == []
 
@@ -152,9 +160,12 @@ class Kafka:
         return 0 < written == committed
 
     def members(self, group: str) -> list[int]:
-        """How many partitions each member of the group has."""
+        """How many partitions each member of the group has; none as long as the broker does not know of the group."""
         admin = self._admin()
-        found = admin.describe_consumer_groups([group])[group].result(10)
+        try:
+            found = admin.describe_consumer_groups([group])[group].result(10)
+        except KafkaException:
+            return []
         return sorted(len(member.assignment.topic_partitions) for member in found.members)
 
     def _admin(self) -> AdminClient:

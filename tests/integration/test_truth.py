@@ -67,11 +67,11 @@ def job_after(url: str, number: str, instant: float, scheduler: str) -> dict[str
     """The job once a sample taken after `instant` is in."""
 
     def seen() -> bool:
-        found = [job for job in get(f"{url}/api/jobs?text={number}") if job["id"] == number]
+        found = [job for job in get(f"{url}/api/v1/jobs?text={number}") if job["id"] == number]
         return any(job["seen"] > instant + 1.5 and job["scheduler"] == scheduler for job in found)
 
     wait_until(seen, 60, f"job {number} is seen")
-    key = next(job["key"] for job in get(f"{url}/api/jobs?text={number}") if job["id"] == number)
+    key = next(job["key"] for job in get(f"{url}/api/v1/jobs?text={number}") if job["id"] == number)
     found: dict[str, Any] = get(f"{url}/api/job/{key}")
     return found
 

@@ -241,3 +241,22 @@ def test_settings_that_cannot_be_are_one_sentence_without_secrets(changes: dict[
     with pytest.raises(ValueError, match=sentence) as caught:
         http.check(http.Options("http://monitor.example/ingest")._replace(**changes))
     assert "secret" not in str(caught.value)
+
+
+def test_a_login_page_that_says_all_is_well_has_stored_nothing(
+    opened: Open, place: Place, capfd: pytest.CaptureFixture[str]
+) -> None:
+    portal = Answer(200, {"content-type": "text/html"}, b"<html>Please log in</html>")
+    answers = [portal, Answer(200, {}, b"null"), Answer(202, {}, b"")]
+    sink, poster = opened(lambda lines: answers.pop(0) if answers else taken(lines))
+    sink.send(message(1))
+    wait_until(lambda: place.tally.sent == 1)
+    assert poster.asked == [[1]] * 4
+    assert "answered 200, but not as a jobsight server does: <html>Please log in" in capfd.readouterr().err
+
+
+def test_what_a_gateway_has_cut_into_chunks_is_believed_by_its_kind(opened: Open, place: Place) -> None:
+    sink, poster = opened(lambda _: Answer(200, {"content-type": "application/json"}, b"2a\r\n{"))
+    sink.send(message(1))
+    wait_until(lambda: place.tally.sent == 1)
+    assert poster.asked == [[1]]

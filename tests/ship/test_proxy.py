@@ -142,6 +142,7 @@ class Between(BaseHTTPRequestHandler):
         kept = {name: self.headers[name] for name in ("X-Test",) if name in self.headers}
         answer = once(to, body, kept)
         self.send_response(answer.status)
+        self.send_header("Content-Type", answer.headers.get("content-type", ""))
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
         self.wfile.write(answer.body)
@@ -160,6 +161,7 @@ class Far(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.headers_seen.append(dict(self.headers))
         self.send_response(200)
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

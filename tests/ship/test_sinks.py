@@ -78,7 +78,7 @@ class Receiver:
                 status, headers = outer.answers.pop(0) if outer.answers else (200, {})
                 if status == 200:
                     outer.taken += [json.loads(line) for line in gzip.decompress(body).splitlines()]
-                said = b'{"error": "no"}' if status == 400 else b""
+                said = {200: b'{"accepted": 1}', 400: b'{"error": "no"}'}.get(status, b"")
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(said)), **headers}.items():
                     self.send_header(name, value)

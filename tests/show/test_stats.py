@@ -13,6 +13,7 @@ from jobsight.show.views import View
 from jobsight.store.embedded import Embedded
 from jobsight.store.protocol import StoreError
 from tests.show.conftest import JOBS, Reached
+from tests.store.contract import process_line
 
 PROXY = "198.51.100.7"
 ACCESS = Access(admins=("root2",), coordinators={"physics": ("carol",)}, trusted_proxies=(PROXY,))
@@ -115,6 +116,18 @@ def test_ids_may_be_made_of_numbers(reached: Reached, monkeypatch: pytest.Monkey
         "1": None, "2": unique_id("2", "1002", "physics", "n2"), "3": unique_id("3", "1002", "biology", "n3"),
         "4": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("owner", ["a\0b", "9" * 5000])
+def test_an_owner_of_an_impossible_name_does_not_cost_others_their_list(
+    reached: Reached, store: Embedded, owner: str
+) -> None:
+    now = time.time() - 10
+    store.append([process_line(now, node="n9", scheduler="slurm", job="9", owner=owner)]).result(10)
+    store.digest()
+    found = asked(reached(), "/api/jobs", "")
+    assert {job["jobid"]: job["uid"] for job in found if job["jobid"] == "9"} == {"9": None}
+    assert ids(found) == {*JOBS, "9"}
 
 
 def test_only_get_is_answered(reached: Reached) -> None:

@@ -14,10 +14,14 @@ from jobsight.agent.runner import Ask, Runner
 from jobsight.agent.schedule import Schedule
 from jobsight.clock import Clock
 from jobsight.collect.agent import Tally
+from jobsight.drivers.notebook import Notebook
 from jobsight.host import Host
 from jobsight.schema.message import Message, Status
 from jobsight.settings import Destination, Settings
 from jobsight.ship.sink import Place, Sink
+
+# Seconds until it is said once more that messages are lost.
+AGAIN = 3600.0
 
 
 def open_sinks(settings: Settings, host: Host, clock: Clock) -> list[Sink]:
@@ -57,9 +61,11 @@ class Agent:
         self._collectors = {name: catalogue.collector(name) for name in self._plans}
         self._runner = Runner(host, origin(settings, host), clock)
         self._tally = host.keep(Tally)
+        host.keep(Notebook).folder = os.path.join(os.path.dirname(settings.lock) or ".", "read")
         self._clock = clock
         self._sinks = sinks
         self._state: dict[str, Status] = {}
+        self._losses: dict[int, float] = {}
         self.schedule = Schedule({name: plan.every for name, plan in self._plans.items()}, clock.wall())
 
     def step(self) -> None:
@@ -84,7 +90,14 @@ class Agent:
                 sink.send(message)
             except OSError as error:
                 self._tally.dropped += 1
-                print(f"jobsight: {message.collector}: lost a message: {error}", file=sys.stderr, flush=True)
+                self._log_loss(message.collector, error)
+
+    def _log_loss(self, collector: str, error: OSError) -> None:
+        """A full disk is worth one line an hour; the messages it costs are counted."""
+        now, kind = self._clock.steady(), error.errno or 0
+        if now - self._losses.get(kind, now - AGAIN) >= AGAIN:
+            self._losses[kind] = now
+            print(f"jobsight: {collector}: lost a message: {error}", file=sys.stderr, flush=True)
 
     def _log_change(self, message: Message) -> None:
         """A collector that starts or stops failing is worth one line; one that goes on failing is not."""

@@ -23,6 +23,9 @@ TIMEOUT = 30.0
 # An answer that did not come is asked for again after these pauses.
 PAUSES = (1.0, 3.0, 10.0)
 LONGEST = 60.0
+# How our server says that it will not. Anything else may come from a gateway that has lost a good answer: then the
+# secret must be kept, or the key is spent for nothing.
+REFUSED = (400, 403, 413, 415)
 
 
 @sentences
@@ -48,12 +51,13 @@ def run(arguments: list[str]) -> int:
     finally:
         post.close()
     if answer.status != 200:
-        os.unlink(_wish(given.token_file))
+        if answer.status in REFUSED:
+            os.unlink(_wish(given.token_file))
         raise FailedError(f"{given.url} answered {answer.status}: {said(answer)}")
-    made = json.loads(answer.body)
-    files.replace_secret(given.token_file, f"{made['id']}.{secret}\n".encode(), owner)
+    number, who = _made(answer)
+    files.replace_secret(given.token_file, f"{number}.{secret}\n".encode(), owner)
     os.unlink(_wish(given.token_file))
-    print(f"Node {made['node']} of cluster {made['cluster']} has token {made['id']}, in {given.token_file}.")
+    print(f"{who} has token {number}, in {given.token_file}.")
     return 0
 
 
@@ -99,6 +103,15 @@ def _owner(name: str | None, token_file: str) -> tuple[int, int] | None:
             return None
         raise WrongUseError(f"there is no user {name}") from None
     return account.pw_uid, account.pw_gid
+
+
+def _made(answer: Answer) -> tuple[str, str]:
+    """The token's id, and whose it is. FailedError if somebody else answers there."""
+    try:
+        made = json.loads(answer.body)
+        return str(made["id"]), f"Node {made['node']} of cluster {made['cluster']}"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise FailedError(f"that is no answer of a jobsight server: {said(answer)[:60]!r}") from None
 
 
 def _wish(token_file: str) -> str:

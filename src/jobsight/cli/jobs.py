@@ -21,7 +21,7 @@ from jobsight.cli.arguments import (
 from jobsight.formats import when
 from jobsight.formats.number import cores, duration, meter, size, volume
 
-STATES = {"running": "▶ running", "ended": "■ ended", "silent": "? silent"}
+STATES = {"pending": "… pending", "running": "▶ running", "ended": "■ ended", "silent": "? silent"}
 
 
 @sentences
@@ -34,7 +34,9 @@ def run(arguments: list[str]) -> int:
     accept.add_argument("--user", dest="owner", help="whose; `all` for everybody's (your own)")
     accept.add_argument("--node", default="", help="on which node")
     accept.add_argument("--command", default="", help="running which command")
-    accept.add_argument("--state", default="", choices=("running", "ended", "silent"), help="in which state")
+    accept.add_argument(
+        "--state", default="", choices=("pending", "running", "ended", "silent"), help="in which state"
+    )
     accept.add_argument("--text", default="", help="part of the id, user, command or node")
     accept.add_argument("--limit", type=int, default=1000, help="at most so many (1000)")
     accept.add_argument("--store", metavar="DIR|URL", help="where rows and jobs are kept")
@@ -103,10 +105,10 @@ def _shown(jobs: list[dict[str, Any]], form: str) -> str:
 
 def _row(job: dict[str, Any]) -> list[str]:
     return [
-        STATES[job["state"]],
+        _state(job),
         job["id"],
         job["owner"],
-        job["command"],
+        job["command"] or job["name"],
         _nodes(job["nodes"]),
         duration(job["elapsed"]),
         f"{cores(job['cores_mean'])}/{job['cpus'] or '—'}",
@@ -119,5 +121,12 @@ def _row(job: dict[str, Any]) -> list[str]:
     ]
 
 
+def _state(job: dict[str, Any]) -> str:
+    """With the scheduler's word where that says more."""
+    word = (job.get("batch") or {}).get("state", "")
+    more = word.lower().replace("_", " ") if job["state"] == "ended" and word != "COMPLETED" else ""
+    return f"{STATES[job['state']]} {more}".rstrip()
+
+
 def _nodes(nodes: list[str]) -> str:
-    return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
+    return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes" if nodes else "—"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from jobsight.ingest.token import Invite, Token, Tokens
 
 DAY = 86400.0
+# No calendar of ours goes much further.
+LONGEST = 1000 * 365 * DAY
 
 
 @sentences
@@ -79,9 +81,12 @@ def _name(text: str) -> str:
 
 def _duration(text: str) -> float:
     try:
-        return quantity.duration(text)
+        found = quantity.duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    if not 0 < found <= LONGEST:
+        raise argparse.ArgumentTypeError("expected a time of up to 1000 years; without one there is no end")
+    return found
 
 
 def _count(text: str) -> int:

@@ -50,15 +50,16 @@ def _duration(seconds: float | None) -> str | None:
 
 
 def _start(job: Job, facts: Facts) -> Any:
+    """One that waits has none."""
     value = facts.get("start")
-    return job["started"] if value is None else value
+    return job["started"] if value is None and job["state"] != "pending" else value
 
 
 def _end(job: Job, facts: Facts) -> Any:
     """Without the scheduler's word, the last time it was seen to run."""
     if facts.get("ended") is not None:
         return facts["ended"]
-    return job["seen"] if job["state"] == "ended" else None
+    return job["seen"] if job["state"] == "ended" and "state" not in facts else None
 
 
 def _elapsed(job: Job, facts: Facts) -> Any:

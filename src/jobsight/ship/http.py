@@ -77,6 +77,11 @@ class Http(Courier):
         frames = frames[: self._most]
         answer = self._post.post(b"".join(frame.payload for frame in frames), self._headers())
         if answer.status in (200, 202, 204):
+            if not ours(answer):
+                # A login page, a notice of maintenance, another program: whoever it is has stored nothing.
+                return later(
+                    f"answered {answer.status}, but not as a jobsight server does: {said(answer)}", urgent=True
+                )
             if self._most is not None:
                 self._most += max(1, self._most // 8)
             count, reason = refusals(answer.body)
@@ -115,6 +120,18 @@ class Http(Courier):
         if token := _token(self._token_file):
             headers["Authorization"] = f"Bearer {token}"
         return headers
+
+
+def ours(answer: Answer) -> bool:
+    """Whether this can be a server of ours that says it has the messages. Of a body that a gateway has cut into
+    chunks only the kind is known.
+    """
+    if answer.status == 204 or answer.headers.get("content-type", "").startswith("application/json"):
+        return True
+    try:
+        return "accepted" in json.loads(answer.body)
+    except (ValueError, TypeError, RecursionError):
+        return False
 
 
 def refusals(body: bytes) -> tuple[int, str]:

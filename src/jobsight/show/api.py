@@ -10,7 +10,7 @@ from jobsight.show import route  # noqa: F401  # the addresses' names
 from jobsight.show.views import View, Views
 from jobsight.store.protocol import JobQuery
 
-STATES = ("running", "ended", "silent")
+STATES = ("pending", "running", "ended", "silent")
 
 
 class Filter:
@@ -66,6 +66,13 @@ def router(views: Views, prefix: str = "/api/v1") -> APIRouter:
         view: Annotated[View, Depends(views)], key: str, points: Annotated[int, Query(ge=10, le=20_000)] = 800
     ) -> dict[str, Any]:
         found = view.job(key, time.time(), points)
+        if found is None:
+            raise HTTPException(404, f"no job {key}")
+        return found
+
+    @routes.get("/scaling/{key:name}")
+    def scaling(view: Annotated[View, Depends(views)], key: str) -> dict[str, Any]:
+        found = view.scaling(key, time.time())
         if found is None:
             raise HTTPException(404, f"no job {key}")
         return found

@@ -4,6 +4,7 @@ Senders have tokens, and callers on the socket beside the store are known by the
 """
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -14,6 +15,9 @@ from jobsight.exporter.webconfig import Watched
 
 # What tokens guard.
 SENDERS = ("/ingest", "/enrol")
+# Passwords nobody has looked at yet: those beyond come again.
+WAITING = 50
+AGAIN = "2"
 
 
 # The same for everybody.
@@ -42,6 +46,9 @@ class Guard:
         self._app = app
         self._watched = watched
         self._passwords = Passwords()
+        # A thread of its own: bcrypt takes its time, and whoever guesses must not hold those that others wait for.
+        self._hashing = ThreadPoolExecutor(1, "password")
+        self._waiting = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -58,12 +65,31 @@ class Guard:
 
         state = scope.setdefault("state", {})
         if config.users and scope["path"] not in SENDERS and "caller" not in state:
-            shown = Headers(scope=scope).get("authorization", "")
-            # Away from the loop, which must go on while bcrypt takes its time.
-            name = await asyncio.to_thread(self._passwords.user, shown, dict(config.users))
-            if name is None:
-                refused = PlainTextResponse("Unauthorized\n", 401, {"WWW-Authenticate": 'Basic realm="jobsight"'})
-                await refused(scope, receive, answered)
+            name = await self._user(Headers(scope=scope).get("authorization", ""), dict(config.users))
+            if not name:
+                await (_unknown() if name is None else _busy())(scope, receive, answered)
                 return
             state["password_user"] = name
         await self._app(scope, receive, answered)
+
+    async def _user(self, shown: str, users: dict[str, str]) -> str | None:
+        """Whose password this is; None if nobody's, and no name if too many are being looked at."""
+        known, name = self._passwords.remembered(shown, users)
+        if known:
+            return name
+        if self._waiting >= WAITING:
+            return ""
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._hashing, self._passwords.user, shown, users)
+        finally:
+            self._waiting -= 1
+
+
+def _unknown() -> PlainTextResponse:
+    return PlainTextResponse("Unauthorized\n", 401, {"WWW-Authenticate": 'Basic realm="jobsight"'})
+
+
+def _busy() -> PlainTextResponse:
+    return PlainTextResponse("too many passwords to look at\n", 503, {"Retry-After": AGAIN})

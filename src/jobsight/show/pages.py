@@ -7,20 +7,24 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
 from jobsight import __version__
 from jobsight.formats import number
-from jobsight.show import route  # noqa: F401  # the addresses' names
+from jobsight.show import comparison, route  # noqa: F401  # the addresses' names
 from jobsight.show.api import Filter
+from jobsight.show.facts import exit_of, facts, shown
 from jobsight.show.lately import Lately
 from jobsight.show.views import View, Views
 
 RANGES = {"1h": "last 1 h", "24h": "last 24 h", "7d": "last 7 d", "30d": "last 30 d", "": "all time"}
 # Everything comes from here. Bokeh lays its charts out with inline styles; it needs no inline script and no eval.
 POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'self'"
+# Jobs side by side on one page.
+COLUMNS = 5
+NONE: list[str] = []
 # How a machine is, worst first.
 WORDS = ("silent", "failing collectors", "overloaded", "busy", "partly busy", "idle", "load not known")
 
@@ -62,7 +66,23 @@ def router(views: Views) -> APIRouter:
         return _page(
             request, "job.html", cluster=figures["cluster"], profile=found, job=figures, viewer=view.viewer,
             reasons=reasons(figures, found["missing"]), commands=shares(figures["commands"]), every=every,
-            next=max(1, round(figures["seen"] + every - now)),
+            next=max(1, round(figures["seen"] + every - now)), scaling=view.scaling(key, now),
+            facts=facts(figures),
+        )  # fmt: skip
+
+    @routes.get("/compare")
+    def compare(
+        request: Request, view: Annotated[View, Depends(views)], job: Annotated[list[str], Query()] = NONE
+    ) -> HTMLResponse:
+        now = time.time()
+        # Somebody else's is as one that never was.
+        found = [one for key in job[:COLUMNS] if (one := view.job(key, now, 10))]
+        missing = len(job[:COLUMNS]) - len(found)
+        trouble = "" if found else "An address that names two jobs or more shows them here: /compare?job=KEY&job=KEY."
+        return _page(
+            request, "compare.html", jobs=found, rows=comparison.rows(found) if found else [], viewer=view.viewer,
+            heads=[comparison.name(one) for one in found], cluster=cluster([one["summary"] for one in found]),
+            trouble=f"{_count(missing, 'job')} not found." if missing else trouble,
         )  # fmt: skip
 
     return routes
@@ -150,6 +170,12 @@ def job_link(key: str) -> str:
     return "/job/" + quote(key, safe="")
 
 
+def compare_link(runs: list[dict[str, Any]], key: str) -> str:
+    """A job beside some other runs of its program."""
+    others = [run["key"] for run in runs if run["key"] != key][: COLUMNS - 1]
+    return "/compare?" + urlencode([("job", one) for one in (key, *others)])
+
+
 def jobs_link(**filters: str) -> str:
     """The job list with these filters; empty ones are left out, but for an empty `since`, which means all time."""
     return "/jobs?" + urlencode({key: value for key, value in filters.items() if value or key == "since"})
@@ -191,7 +217,8 @@ TEMPLATES.env.filters |= {
     "iso": iso,
 }
 TEMPLATES.env.globals |= {
-    "job_link": job_link, "jobs_link": jobs_link, "part": part, "ranges": RANGES, "version": __version__,
+    "job_link": job_link, "jobs_link": jobs_link, "compare_link": compare_link, "part": part, "ranges": RANGES,
+    "version": __version__, "shown": shown, "exit_of": exit_of,
 }  # fmt: skip
 
 

@@ -31,6 +31,9 @@ class Reader(Protocol):
     def job(self, key: str) -> dict[str, Any] | None:
         """One job whole."""
 
+    def scaling(self, key: str) -> dict[str, Any] | None:
+        """Whether it will scale."""
+
     def close(self) -> None: ...
 
 
@@ -51,6 +54,9 @@ class Direct:
 
     def job(self, key: str) -> dict[str, Any] | None:
         return self._view.job(key, time.time())
+
+    def scaling(self, key: str) -> dict[str, Any] | None:
+        return self._view.scaling(key, time.time())
 
     def close(self) -> None:
         self._store.close()
@@ -76,6 +82,10 @@ class Remote:
         found: dict[str, Any] | None = self._get(f"/api/v1/job/{quote(key)}")
         return found
 
+    def scaling(self, key: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self._get(f"/api/v1/scaling/{quote(key)}")
+        return found
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -86,10 +96,17 @@ class Remote:
         except HTTPError as error:
             if error.code == 404:
                 return None
-            detail = json.load(error).get("detail", error.reason)
-            raise StoreError(f"{self._url} answered {error.code}: {detail}") from None
+            raise StoreError(f"{self._url} answered {error.code}: {_detail(error)}") from None
         except (URLError, OSError, ValueError) as error:
             raise StoreError(f"the server at {self._url} does not answer: {error}") from None
+
+
+def _detail(error: HTTPError) -> str:
+    """What is wrong, as the server says it; what stands before the application answers in plain text."""
+    try:
+        return str(json.load(error)["detail"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return error.reason
 
 
 def open_reader(path: str) -> Reader:

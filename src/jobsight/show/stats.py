@@ -28,6 +28,8 @@ USUAL, LONGEST = 7 * DAY, 30 * DAY
 MOST = 20_000
 # How far ids that are made of other things are looked for.
 SEARCHED = 100_000
+# Digits of the largest number a user can have.
+LONGEST_NUMBER = 10
 KINDS = {400: "bad_data", 401: "unauthorized", 503: "unavailable"}
 
 
@@ -118,8 +120,7 @@ def _jobs(view: View, asked: Wish, options: Stats, now: float) -> tuple[list[Any
     found = []
     number = cache(user_number)
     for job in view.jobs(query, now):
-        # The scheduler's own record of a job is not joined with what was sampled yet.
-        facts = {"uid": number(job["owner"])}
+        facts = {"uid": number(job["owner"])} | (job["batch"] or {})
         if job["state"] == "ended" and job["elapsed"] < options.shortest:
             continue
         if asked.ids and batchjob.job_id(job, facts, by_uid=options.uid_in_id) not in asked.ids:
@@ -130,8 +131,8 @@ def _jobs(view: View, asked: Wish, options: Stats, now: float) -> tuple[list[Any
 
 
 def user_number(name: str) -> int | None:
-    """As this machine knows it."""
+    """As this machine knows it. Nodes may call an owner anything: what no name can be has no number."""
     try:
         return pwd.getpwnam(name).pw_uid
-    except KeyError:
-        return int(name) if name.isdecimal() else None
+    except (KeyError, ValueError):
+        return int(name) if name.isascii() and name.isdecimal() and len(name) <= LONGEST_NUMBER else None

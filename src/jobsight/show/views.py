@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from fastapi import Request
 
+from jobsight.analyse.answers import answers, scaled
 from jobsight.analyse.profile import POINTS, profile
 from jobsight.analyse.summary import summary
 from jobsight.show.access import EVERYBODY, Admission, Viewer
@@ -65,7 +66,18 @@ class View:
         document = self._store.job(key, self.viewer.sight)
         if document is None:
             return None
-        found: dict[str, Any] = msgspec.to_builtins(profile(self._store, document, now, points))
+        whole = profile(self._store, document, now, points)
+        answered = answers(self._store, document, whole.summary)
+        whole.verdict = answered.verdict
+        found: dict[str, Any] = msgspec.to_builtins(whole)
+        return found | {"answers": msgspec.to_builtins(answered)}
+
+    def scaling(self, key: str, now: float) -> dict[str, Any] | None:
+        """Whether a job will scale, from its run and from others of its program that are in sight."""
+        document = self._store.job(key, self.viewer.sight)
+        if document is None:
+            return None
+        found: dict[str, Any] = msgspec.to_builtins(scaled(self._store, document, now, self.viewer.sight))
         return found
 
     def named(self, name: str, now: float) -> list[dict[str, Any]]:
