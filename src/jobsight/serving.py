@@ -46,6 +46,21 @@ class Stats(NamedTuple):
     """Whether the unique id of a job is made of its user's number in place of the name."""
 
 
+class Stray(NamedTuple):
+    """What is no stray on a node of a scheduler. Names may be patterns: `svc-*`."""
+
+    grace: Seconds = Seconds(300)
+    """Sessions that have not lasted longer."""
+    users: tuple[str, ...] = (
+        "root", "slurm", "munge", "daemon", "nobody", "messagebus", "systemd-*", "polkitd", "chrony", "ntp", "rpc*",
+        "dbus", "postfix", "sshd",
+    )  # fmt: skip
+    commands: tuple[str, ...] = ("sshd", "systemd", "(sd-pam)", "dbus-daemon")
+    """Sessions in which nothing else runs."""
+    nodes: tuple[str, ...] = ()
+    """Where users may work beside the scheduler: login nodes."""
+
+
 class Serve(NamedTuple):
     """Where the server listens, who may send to it and see what, and where it fetches from."""
 
@@ -60,6 +75,7 @@ class Serve(NamedTuple):
     web_config_file: str | None = None  # HTTPS and passwords as Prometheus' programs have them
     access: Access | None = None  # everybody who reaches the server sees everything if not set
     stats: Stats = Stats()
+    stray: Stray = Stray()
 
 
 class Exporter(NamedTuple):

@@ -1,5 +1,6 @@
 """Jobs made by hand for what is answered about them."""
 
+from itertools import pairwise
 from typing import Any
 
 from msgspec import structs
@@ -63,6 +64,6 @@ def observed(truth: Truth, every: float) -> Track:
         levels = [(time, place.curve.at(time)) for time in times if time < truth.end]
         found[place.node.name] = [
             Interval(a, b, (y.cpu - x.cpu) / (b - a), (y.read - x.read) / (b - a), (y.written - x.written) / (b - a))
-            for (a, x), (b, y) in zip(levels, levels[1:], strict=False)
+            for (a, x), (b, y) in pairwise(levels)
         ]
     return found

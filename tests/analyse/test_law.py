@@ -31,7 +31,7 @@ def test_laws_of_simulated_series_lie_within_the_stated_intervals(every: float) 
     right = series = 0
     for number in range(60):
         chance = Random(number)
-        drafts = scaling(chance, User("u", 1, "a", "physics"), number)
+        drafts = scaling(chance, User("u", 1, "a", "physics", 1.0), number)
         runs = []
         for draft in drafts:
             seconds = sum(phase.seconds for phase in draft.phases)

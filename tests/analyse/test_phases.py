@@ -1,5 +1,6 @@
 """Phases: those that were planted are found, and no others."""
 
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -42,7 +43,7 @@ def test_planted_phases_of_simulated_jobs_are_found_within_one_sample() -> None:
             continue
         found = phases(levels(observed(truth, EVERY)), EVERY, truth.draft.cores * len(truth.places))
         cuts = [phase.begin for phase in found[1:]]
-        for one, other in zip(truth.phases, truth.phases[1:], strict=False):
+        for one, other in pairwise(truth.phases):
             # Three samples of each: two hold the borders.
             if min(one.end - one.begin, other.end - other.begin) >= 3 * EVERY:
                 looked += 1

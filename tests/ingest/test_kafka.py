@@ -56,7 +56,7 @@ class Library:
     """A client of one partition that hands out what it is given and remembers what it is told."""
 
     def __init__(self, *values: bytes | None) -> None:
-        self.waiting: list[Given | KafkaException] = [Given(value, number) for number, value in enumerate(values)]
+        self.waiting: list[Given | Exception] = [Given(value, number) for number, value in enumerate(values)]
         self.strays: list[Given] = []
         """Handed out although they were asked to wait."""
         self.told: list[int] = []
@@ -87,7 +87,7 @@ class Library:
             threading.Event().wait(min(timeout, 0.01))
             return None
         got = self.waiting.pop(0)
-        if isinstance(got, KafkaException):
+        if isinstance(got, Exception):
             raise got
         return got
 
@@ -338,6 +338,29 @@ def test_a_client_that_is_past_use_is_replaced(store: Store, read: Callable[...,
 def in_parts(line: bytes, offset: int, size: int = 60) -> list[Given | KafkaException]:
     parts = enumerate(cut(compress(line), size), offset)
     return [Given(part.content, number, part=part.header()) for number, part in parts]
+
+
+def test_trouble_nobody_foresaw_is_said_and_reading_goes_on(
+    store: Store, read: Callable[..., Consumer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = Library()
+    library.waiting += [RuntimeError("a bug"), Given(lines(2)[1], 7)]
+    read(library)
+    wait_until(lambda: library.told == [8])
+    assert library.calls == ["connect", "close", "connect", "connect"]
+    assert store.times() == [1.0]
+    assert "reading from Kafka failed and is tried again: a bug" in capsys.readouterr().err
+
+
+def test_headers_that_cannot_be_read_do_not_stop_the_partition(
+    store: Store, read: Callable[..., Consumer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Library(*lines(2))
+    monkeypatch.setattr(library.waiting[0], "headers", lambda: b"\xff".decode())
+    read(library)
+    wait_until(lambda: library.told[-1:] == [2])
+    assert library.calls == ["connect"]
+    assert store.times() == [0.0, 1.0]
 
 
 def test_parts_are_a_message_when_all_are_there_and_brokers_hear_no_sooner(

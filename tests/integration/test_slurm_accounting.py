@@ -109,7 +109,7 @@ def finish(slurm: Slurm, jobs: dict[str, str]) -> None:
                 slurm.run("scontrol", "update", f"JobId={jobs['requeued']}", "StartTime=now")
         return state == "COMPLETED"
 
-    wait_until(begun_again, 60, "the requeued job has run again")
+    wait_until(begun_again, 150, "the requeued job has run again")
     numbers = [number for name, number in jobs.items() if name not in ("held", "waiting")]
 
     def known() -> bool:

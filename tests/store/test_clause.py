@@ -12,12 +12,12 @@ VIEWS = {"near": "SELECT 1 AS n UNION ALL SELECT 2", "far": "SELECT 3 AS n"}
     ("sql", "expected"),
     [
         ("SELECT sum(n) FROM near", [(3,)]),
-        ("SELECT sum(near.n) + max(far.n) FROM near, far", [(9,)]),
+        ("SELECT sum(near.n) + max(far.n) FROM near, far", [(6,)]),
         ("\n  WITH twice AS (SELECT 2 * n AS m FROM near) SELECT sum(m) FROM twice", [(6,)]),
         ("with far AS (SELECT 7 AS m) SELECT m FROM far", None),
         (
-            "WITH RECURSIVE up AS (SELECT n FROM far UNION ALL SELECT n + 1 FROM up WHERE n < 5) SELECT count(*) FROM up",
-            [(3,)],
+            "WITH RECURSIVE a AS (SELECT n FROM far UNION ALL SELECT n + 1 FROM a WHERE n < 5) FROM a",
+            [(3,), (4,), (5,)],
         ),
         ("SELECT withal FROM (SELECT n AS withal FROM far) AS one", [(3,)]),
     ],

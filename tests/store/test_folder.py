@@ -1,5 +1,6 @@
 """The folder of a store: moved, from an older program, with files that are gone."""
 
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -55,7 +56,7 @@ def test_a_file_that_is_gone_is_told_and_the_store_opens(
     store.close()
     (path / "cold" / "load/2026/11/15.parquet").unlink()
     again = open_store(str(path))
-    assert "load/2026/11/15.parquet is gone, and 18 rows with it" in capfd.readouterr().err
+    assert "load/2026/11/15.parquet is gone, and 18 rows with them" in capfd.readouterr().err
     assert again.query("SELECT count(*) FROM load") == [(0,)]
     assert again.query("SELECT count(*) FROM process") == [(36,)]
     again.close()
@@ -85,3 +86,36 @@ def test_a_store_from_before_there_were_files_is_brought_up_to_date(store: Embed
     assert stored(again) == before
     assert again.query("SELECT number FROM layout") == [(2,)]
     again.close()
+
+
+def test_files_that_were_away_for_a_while_count_again_when_they_are_back(
+    store: Embedded, path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    store.compact(NEXT)
+    store.close()
+    kept = on_disk(path)
+    # As where the disk that holds them was not mounted.
+    (path / "cold").rename(path.parent / "unmounted")
+    for _ in range(2):
+        away = open_store(str(path))
+        assert away.query("SELECT count(*) FROM process") == [(0,)]
+        # What is written meanwhile must not take their names.
+        away.append([load_line(MIDNIGHT + 5)]).result(10)
+        away.digest()
+        away.compact(NEXT + 2 * DAY)
+        away.close()
+    said = capfd.readouterr().err
+    assert "count again when they are back" in said
+    assert said.count("rows with them") == 1
+    written = set(on_disk(path))
+    assert written
+    assert not written & set(kept)
+    shutil.copytree(path / "cold", path.parent / "unmounted", dirs_exist_ok=True)
+    shutil.rmtree(path / "cold")
+    (path.parent / "unmounted").rename(path / "cold")
+    for _ in range(2):
+        again = open_store(str(path))
+        assert set(on_disk(path)) == written | set(kept)
+        assert again.query("SELECT count(*) FROM process") == [(36,)]
+        assert again.query("SELECT count(*) FROM load") == [(19,)]
+        again.close()

@@ -7,6 +7,7 @@ everybody's anyway.
 import getpass
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 from jobsight.cli.arguments import (
@@ -37,6 +38,7 @@ def run(arguments: list[str]) -> int:
     accept.add_argument(
         "--state", default="", choices=("pending", "running", "ended", "silent"), help="in which state"
     )
+    accept.add_argument("--stray", action="store_true", help="sessions on batch nodes that belong to no batch job")
     accept.add_argument("--text", default="", help="part of the id, user, command or node")
     accept.add_argument("--limit", type=int, default=1000, help="at most so many (1000)")
     accept.add_argument("--store", metavar="DIR|URL", help="where rows and jobs are kept")
@@ -51,8 +53,12 @@ def run(arguments: list[str]) -> int:
             when.instant(filters[name] or "now", time.time())
         except ValueError as error:
             raise WrongUseError(f"--{name}: {error}") from None
-    found = _read(given.store or settings_of(given.settings).store.place, filters)
-    print(_shown(found, given.format))
+    settings = settings_of(given.settings)
+    place = given.store or settings.store.place
+    if given.stray:
+        print(_strays(_read(place, lambda reader: reader.strays(settings.serve.stray)), given.format))
+        return 0
+    print(_shown(_read(place, lambda reader: reader.jobs(**filters)), given.format))
     return 0
 
 
@@ -63,14 +69,14 @@ def _owner(given: str | None) -> str:
     return given or getpass.getuser()
 
 
-def _read(path: str, filters: dict[str, Any]) -> list[dict[str, Any]]:
+def _read(path: str, asked: Callable[[Any], list[dict[str, Any]]]) -> list[dict[str, Any]]:
     from jobsight.show.reader import open_reader
     from jobsight.store.protocol import StoreError
 
     try:
         reader = open_reader(path)
         try:
-            return reader.jobs(**filters)
+            return asked(reader)
         finally:
             reader.close()
     except StoreError as error:
@@ -101,6 +107,24 @@ def _shown(jobs: list[dict[str, Any]], form: str) -> str:
     ]
     right = frozenset({"elapsed", "cores", "cpu time", "memory", "read", "written"})
     return table(names, [_row(job) for job in jobs], right)
+
+
+def _strays(jobs: list[dict[str, Any]], form: str) -> str:
+    from jobsight.show.terminal import export, table
+
+    if form != "table":
+        return export(jobs, form)
+    if not jobs:
+        return "Nothing runs beside the scheduler on its nodes."
+    names = ["id", "user", "node", "command", "for", "cpu time", "memory", "their jobs there"]
+    rows = [
+        [
+            job["id"], job["owner"], _nodes(job["nodes"]), job["command"], duration(job["elapsed"]),
+            duration(job["cpu_time"]), size(job["memory_peak"]), " ".join(job["beside"]) or "none",
+        ]
+        for job in jobs
+    ]  # fmt: skip
+    return table(names, rows, frozenset({"for", "cpu time", "memory"}))
 
 
 def _row(job: dict[str, Any]) -> list[str]:

@@ -1,8 +1,11 @@
 """NVIDIA's management library, by ctypes: its calls, and the structures they fill. Names are those of nvml.h."""
 
 import ctypes
-from ctypes import Structure, byref, c_char, c_double, c_int, c_uint, c_ulonglong, create_string_buffer
-from typing import Any, ClassVar
+from ctypes import Structure, c_char, c_double, c_int, c_uint, c_ulonglong
+from typing import ClassVar
+
+from jobsight.drivers.library import Library as Loaded
+from jobsight.drivers.library import LibraryError, decoded
 
 LIBRARIES = ("libnvidia-ml.so.1", "libnvidia-ml.so")
 
@@ -58,56 +61,17 @@ class ProcessSample(Structure):
     ]  # fmt: skip
 
 
-class NvmlError(RuntimeError):
-    """The library cannot be used, and which call said so."""
+NvmlError = LibraryError
 
 
-class Library:
-    """The library, loaded and initialised."""
+class Library(Loaded):
+    """NVIDIA's library, loaded and initialised. It has words for its own errors."""
 
     def __init__(self, names: tuple[str, ...] = LIBRARIES) -> None:
-        self._library = load(names)
+        super().__init__(names, UNSUPPORTED, QUIET, {})
         self._library.nvmlErrorString.restype = ctypes.c_char_p
-        self.trouble: list[str] = []
-        if status := self.call("nvmlInit_v2"):
-            raise NvmlError(f"nvmlInit_v2: {self.reason(status)}")
-
-    def call(self, name: str, *arguments: Any) -> int:
-        """A call's status; one that this release does not have is not supported."""
-        function = getattr(self._library, name, None)
-        return UNSUPPORTED if function is None else int(function(*arguments))
+        self.begin("nvmlInit_v2")
 
     def reason(self, status: int) -> str:
         text: bytes = self._library.nvmlErrorString(status) or b""
-        return text.decode("utf-8", "backslashreplace") or f"status {status}"
-
-    def ask(self, name: str, *arguments: Any) -> bool:
-        """Whether the call went well; a failure that is worth telling is told."""
-        status = self.call(name, *arguments)
-        if status and status not in QUIET:
-            self.trouble.append(f"{name}: {self.reason(status)}")
-        return status == 0
-
-    def number(self, name: str, *arguments: Any, kind: Any = c_uint) -> int | None:
-        value = kind()
-        return int(value.value) if self.ask(name, *arguments, byref(value)) else None
-
-    def text(self, name: str, *arguments: Any) -> str | None:
-        buffer = create_string_buffer(96)
-        if not self.ask(name, *arguments, buffer, c_uint(len(buffer))):
-            return None
-        return buffer.value.decode("utf-8", "backslashreplace")
-
-    def told(self) -> str | None:
-        """What failed since this was last asked."""
-        found, self.trouble = self.trouble, []
-        return "; ".join(dict.fromkeys(found)) or None
-
-
-def load(names: tuple[str, ...]) -> Any:
-    for name in names:
-        try:
-            return ctypes.CDLL(name)
-        except OSError as error:
-            trouble = str(error)
-    raise NvmlError(f"cannot load {names[0]}: {trouble}")
+        return decoded(text) or super().reason(status)

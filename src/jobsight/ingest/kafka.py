@@ -86,6 +86,10 @@ class Consumer:
             except KafkaException as error:
                 self._on_error(error.args[0])
                 self._past_use = True
+            except Exception as error:  # noqa: BLE001
+                # Nobody foresaw it. A thread that ends here would leave a server that looks well and reads nothing.
+                say(f"reading from Kafka failed and is tried again: {error}")
+                self._past_use = True
             if self._past_use:
                 self._replace()
         self._client.close()
@@ -122,8 +126,7 @@ class Consumer:
             self._on_error(error, got.topic() or "")
             return None
         self._well()
-        part = dict(got.headers() or ()).get(HEADER)
-        return Record(got.topic(), got.partition(), got.offset(), got.value() or b"", part)
+        return Record(got.topic(), got.partition(), got.offset(), got.value() or b"", part_header(got))
 
     def _keep(self, records: Sequence[Record]) -> bool:
         """Have the store take them, however long that lasts; False if we were stopped before."""
@@ -210,6 +213,15 @@ class Consumer:
             # While nobody could send, nobody could send the rest.
             self._assembly.renew(time.monotonic())
             self._said = {key for key in self._said if key[1]}
+
+
+def part_header(got: Any) -> bytes | None:
+    """What a record says of the whole it is a part of. Of headers the client library cannot read none is ours."""
+    try:
+        found = dict(got.headers() or ()).get(HEADER)
+    except (ValueError, TypeError, SystemError):
+        return None
+    return found if isinstance(found, bytes) else None
 
 
 def say(text: str) -> None:

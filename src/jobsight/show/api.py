@@ -77,6 +77,10 @@ def router(views: Views, prefix: str = "/api/v1") -> APIRouter:
             raise HTTPException(404, f"no job {key}")
         return found
 
+    @routes.get("/strays")
+    def stray(view: Annotated[View, Depends(views)]) -> list[dict[str, Any]]:
+        return view.strays(time.time(), views.stray)
+
     @routes.get("/named/{name:name}")
     def named(view: Annotated[View, Depends(views)], name: str) -> list[dict[str, Any]]:
         return view.named(name, time.time())

@@ -16,7 +16,7 @@ from jobsight.ingest.limit import Limits
 from jobsight.ingest.quarantine import Quarantine
 from jobsight.ingest.shortcut import Shortcut
 from jobsight.ingest.token import Tokens
-from jobsight.serving import Access, Stats
+from jobsight.serving import Access, Stats, Stray
 from jobsight.show import api, health, pages, stats
 from jobsight.show.access import Admission
 from jobsight.show.guard import Guard, Private
@@ -38,6 +38,7 @@ def application(
     shown: bool = True,
     access: Access | None = None,
     statistics: Stats | None = None,
+    stray: Stray | None = None,
     web: Watched | None = None,
 ) -> FastAPI:
     """Everything the server answers; pages and API only if it is to be `shown`. A `local` one answers to local names
@@ -58,7 +59,7 @@ def application(
     app.include_router(health.router(store))
     if not shown:
         return app
-    views = Views(store, Admission(access))
+    views = Views(store, Admission(access), stray)
     app.include_router(api.router(views))
     app.include_router(stats.router(views, statistics or Stats()))
     # The addresses of before the stats API took /api/jobs.

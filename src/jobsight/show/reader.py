@@ -9,6 +9,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
 
 from jobsight.analyse.keeper import open_database, open_store
+from jobsight.serving import Stray
 from jobsight.settings import DATABASES, home
 from jobsight.show import notice
 from jobsight.show.api import Filter
@@ -24,6 +25,9 @@ class Reader(Protocol):
 
     def jobs(self, **filters: Any) -> list[dict[str, Any]]:
         """Jobs by the filters of `show.api.Filter`."""
+
+    def strays(self, options: Stray) -> list[dict[str, Any]]:
+        """Sessions on batch nodes that belong to no batch job; a server has options of its own."""
 
     def named(self, name: str) -> list[dict[str, Any]]:
         """The jobs somebody may mean by a name."""
@@ -49,6 +53,9 @@ class Direct:
         now = time.time()
         return self._view.jobs(Filter(**filters).query(now), now)
 
+    def strays(self, options: Stray) -> list[dict[str, Any]]:
+        return self._view.strays(time.time(), options)
+
     def named(self, name: str) -> list[dict[str, Any]]:
         return self._view.named(name, time.time())
 
@@ -73,6 +80,10 @@ class Remote:
         given = {key: value for key, value in filters.items() if value is not None}
         found: list[dict[str, Any]] = self._get(f"/api/v1/jobs?{urlencode(given)}")
         return found
+
+    def strays(self, options: Stray) -> list[dict[str, Any]]:  # noqa: ARG002
+        strays: list[dict[str, Any]] = self._get("/api/v1/strays")
+        return strays
 
     def named(self, name: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._get(f"/api/v1/named/{quote(name)}")

@@ -239,6 +239,7 @@ def _config(
             shown=not options.ingest_only,
             access=options.access,
             statistics=options.stats,
+            stray=options.stray,
             web=web,
         ),
         # What a request says of where it comes from is not what it is: see `show.access`.

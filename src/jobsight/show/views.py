@@ -10,7 +10,9 @@ from fastapi import Request
 
 from jobsight.analyse.answers import answers, scaled
 from jobsight.analyse.profile import POINTS, profile
+from jobsight.analyse.stray import batch_nodes, strays
 from jobsight.analyse.summary import summary
+from jobsight.serving import Stray
 from jobsight.show.access import EVERYBODY, Admission, Viewer
 from jobsight.store.embedded import Embedded
 from jobsight.store.protocol import JobQuery, Store
@@ -87,6 +89,11 @@ class View:
             return [msgspec.to_builtins(summary(document, now))]
         return sorted(self.jobs(JobQuery(id=name), now), key=lambda item: -item["seen"])
 
+    def strays(self, now: float, options: Stray) -> list[dict[str, Any]]:
+        """Sessions on batch nodes that belong to no batch job."""
+        running = self.jobs(JobQuery(state="running", limit=100_000), now)
+        return strays(running, batch_nodes(self._store, now), options)
+
     def accounts(self) -> list[str]:
         """The accounts that jobs in sight are charged to."""
         return self._store.accounts(self.viewer.sight)
@@ -100,9 +107,11 @@ class View:
 class Views:
     """Gives every request its view."""
 
-    def __init__(self, store: Store, admission: Admission) -> None:
+    def __init__(self, store: Store, admission: Admission, stray: Stray | None = None) -> None:
         self._store = store
         self._admission = admission
+        self.stray = stray or Stray()
+        """What is none."""
 
     def __call__(self, request: Request) -> View:
         return View(self._store, self._admission.viewer(request))

@@ -8,7 +8,6 @@ file that no catalogue names. The catalogue is in the database of the tables, no
 
 import os
 import re
-import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -51,10 +50,8 @@ class Cold:
             cursor.execute("CREATE SCHEMA IF NOT EXISTS cold")
             cursor.execute(CATALOGUE)
             cursor.execute(HORIZON)
-            for piece in _pieces(cursor):
-                if piece.name not in present:
-                    print(f"jobsight: {piece.name} is gone, and {piece.rows} rows with it", file=sys.stderr)
-                    cursor.execute("DELETE FROM cold.file WHERE name = ?", [piece.name])
+            # The names of files that may come back are not given to others.
+            self._names |= folder.compare(cursor, present)
             for table in hot.columns():
                 self._show(cursor, table)
             known = {piece.name for piece in _pieces(cursor)}

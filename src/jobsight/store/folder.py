@@ -1,13 +1,18 @@
 """The folder of the files: what is in it, and how a file gets a name there that survives a power cut."""
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Collection, Iterator
+
+import duckdb
 
 from jobsight.store.hot import NAME
 from jobsight.store.protocol import StoreError
 
 SUFFIX = ".parquet"
 UNFINISHED = ".new"
+# Entries of the catalogue whose files are not there: a disk that was not mounted in time must cost nobody its rows.
+MISSING = "CREATE TABLE IF NOT EXISTS cold.missing AS FROM cold.file LIMIT 0"
 # Rows that are written and passed over together: twice the engine's own number, because to look at what is said of
 # each such group costs more than to read one that is twice as large. Of messages there are fewer, and of those one
 # job needs a handful.
@@ -37,6 +42,38 @@ def present(path: str) -> Iterator[str]:
         for file in files:
             if file.removesuffix(UNFINISHED).endswith(SUFFIX):
                 yield os.path.relpath(os.path.join(folder, file), path)
+
+
+def compare(cursor: duckdb.DuckDBPyConnection, files: Collection[str]) -> set[str]:
+    """Take files that are gone out of the catalogue, and those that are back into it again; the names of all that are
+    gone.
+    """
+    cursor.execute(MISSING)
+    gone = _exchanged(cursor, "cold.file", "cold.missing", lambda name: name not in files)
+    if gone:
+        rows = sum(count for _, count in gone)
+        others = f" and {len(gone) - 1} other files are" if len(gone) > 1 else " is"
+        print(
+            f"jobsight: {gone[0][0]}{others} gone, and {rows} rows with them; they count again when they are back",
+            file=sys.stderr,
+        )
+    back = _exchanged(cursor, "cold.missing", "cold.file", lambda name: name in files)
+    if back:
+        print(f"jobsight: {len(back)} files that were gone are back", file=sys.stderr)
+    return {name for (name,) in cursor.execute("SELECT name FROM cold.missing").fetchall()}
+
+
+def _exchanged(
+    cursor: duckdb.DuckDBPyConnection, source: str, target: str, wanted: Callable[[str], bool]
+) -> list[tuple[str, int]]:
+    """Entries that went from one table to the other: name and rows."""
+    entries = cursor.execute(f"SELECT name, rows FROM {source} ORDER BY source, start, made").fetchall()
+    found = [(name, rows) for name, rows in entries if wanted(name)]
+    if found:
+        names = [[name for name, _ in found]]
+        cursor.execute(f"INSERT INTO {target} FROM {source} WHERE list_contains(?, name)", names)
+        cursor.execute(f"DELETE FROM {source} WHERE list_contains(?, name)", names)
+    return found
 
 
 def settle(unfinished: str, path: str) -> None:
