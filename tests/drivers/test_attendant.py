@@ -71,7 +71,7 @@ def test_one_that_crashes_says_so_and_rests_before_it_starts_again(one: list[Att
         ask(crash)
     with pytest.raises(AttendantError, match="crash_driver"):
         ask(crash)
-    assert crash._pid == 0, "not started again at once"
+    assert crash.pid == 0, "not started again at once"
 
 
 def test_one_that_fails_says_why_and_is_asked_again(one: list[Attendant]) -> None:
@@ -86,7 +86,7 @@ def test_one_that_hangs_is_late_and_in_the_end_ended(one: list[Attendant], monke
     assert ask(slow) == "GPU-1"
     with pytest.raises(LateError):
         ask(slow, 0.1)
-    pid = slow._pid
+    pid = slow.pid
     monkeypatch.setattr(attendant, "PATIENCE", 0.1)
     time.sleep(0.2)
     with pytest.raises(AttendantError, match="ended"):
@@ -106,8 +106,8 @@ def test_it_leaves_with_the_agent_even_while_a_library_hangs(one: list[Attendant
     time.sleep(0.2)
     os.close(slow._asking)  # as when the agent is killed
     slow._asking = -1
-    assert os.waitid(os.P_PID, slow._pid, os.WEXITED | os.WNOWAIT) is not None
-    os.kill(slow._pid, signal.SIGKILL)
+    assert os.waitid(os.P_PID, slow.pid, os.WEXITED | os.WNOWAIT) is not None
+    os.kill(slow.pid, signal.SIGKILL)
 
 
 def test_one_makers_trouble_is_not_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ class Attendant:
     def __init__(self, name: str, clock: Clock | None = None) -> None:
         self.name = name
         self._clock = clock or SystemClock()
-        self._pid = 0
+        self.pid = 0
         # One that was killed and is not gone: it hangs in the kernel.
         self._left = 0
         self._asking = self._hearing = -1
@@ -52,7 +52,7 @@ class Attendant:
 
     def ask(self) -> None:
         """Ask for a reading; start it if need be."""
-        if not self._pid:
+        if not self.pid:
             self._start()
         if not self._owed:
             self._asked = self._clock.steady()
@@ -76,7 +76,7 @@ class Attendant:
             self._hear(until)
 
     def close(self) -> None:
-        if self._pid:
+        if self.pid:
             self._kill()
 
     def _read(self, line: bytes) -> Any:
@@ -122,7 +122,7 @@ class Attendant:
         ]
         command = (sys.executable, "-I", "-S", "-c", SCRIPT, self.name, *sys.path)
         try:
-            self._pid = os.posix_spawn(
+            self.pid = os.posix_spawn(
                 sys.executable, command, environment({}), file_actions=actions, setsid=True, setsigmask=[]
             )
         except OSError as error:
@@ -137,24 +137,24 @@ class Attendant:
     def _end(self) -> None:
         """It is gone, or as good as: why, and take leave of it."""
         with suppress(ChildProcessError):
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
             code = os.waitstatus_to_exitcode(status) if pid else None
             how = "stopped to answer" if code is None else f"was killed by signal {-code}" if code < 0 else "ended"
             self._why = f"{self.name}: its process {how}"
             if pid:
-                self._pid = 0
+                self.pid = 0
         self._kill()
 
     def _kill(self) -> None:
-        if self._pid:
+        if self.pid:
             with suppress(ProcessLookupError):
-                os.killpg(self._pid, signal.SIGKILL)
-            self._left = self._pid
+                os.killpg(self.pid, signal.SIGKILL)
+            self._left = self.pid
         for end in (self._asking, self._hearing):
             if end >= 0:
                 os.close(end)
         self._asking = self._hearing = -1
-        self._pid = 0
+        self.pid = 0
 
     def _left_alone(self) -> bool:
         """Whether the last one is gone: two would hang for the same reason."""

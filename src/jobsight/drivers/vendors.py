@@ -110,6 +110,14 @@ class Cards:
                 found.holders.extend(reading.holders)
         return found
 
+    def renew(self) -> None:
+        """The next reading is a new one, however soon it is asked for."""
+        self._at = float("-inf")
+
+    def pids(self) -> list[int]:
+        """The processes that the libraries work in."""
+        return [attendant.pid for attendant in self._attendants.values() if attendant.pid]
+
     def close(self) -> None:
         for attendant in self._attendants.values():
             attendant.close()
