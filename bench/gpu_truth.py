@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src"))
 
-from jobsight.collect.gpu import gpu
 from jobsight.collect.gpu import Options as CardOptions
+from jobsight.collect.gpu import gpu
 from jobsight.collect.gpuprocess import gpuprocess
 from jobsight.collect.process import Options, every_one
 from jobsight.drivers.vendors import Cards

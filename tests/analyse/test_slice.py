@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,36 @@ def test_parts_add_up_to_the_whole_wherever_intervals_begin_and_end(store: Embed
     )
     assert most <= 1e-6
     assert width == 0
+
+
+def test_jobs_of_yesterday_met_for_the_first_time_are_made_in_bounded_parts(
+    store: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        {"node": f"n{number}", "job_key": f"j{number}", "time": START + number, "seconds": 25 * HOUR,
+         "covered": 30.0, "cpu_time": 1000.25, "read": 10**9 + number}
+        for number in range(40)
+    ]  # fmt: skip
+    put(store, rows)
+    monkeypatch.setattr("jobsight.analyse.slice.HEAVY", 2000)
+    made = []
+    refill = store.refill
+
+    def spied(table: str, span: tuple[float, float], sql: str, label: Any) -> int:
+        count = refill(table, span, sql, label)
+        made.append((table, span, count))
+        return count
+
+    monkeypatch.setattr(store, "refill", spied)
+    roll(store, START + DAY)
+    spans = [span for table, span, _ in made if table == "slice"]
+    assert len(spans) > 6
+    assert all(before[1] == after[0] for before, after in pairwise(spans))
+    # An hour more than the bound at the most: twelve slices of each.
+    assert max(count for table, _, count in made if table == "slice") <= 2000 + 40 * 12
+    (usage,), (slices,) = sums(store, "usage"), sums(store, "slice")
+    assert slices[1:4] == pytest.approx(usage[1:4], rel=1e-9)
+    assert slices[4] == usage[4]
 
 
 def test_an_interval_is_shared_out_by_time_and_gauges_are_weighted_by_it(store: Embedded) -> None:

@@ -356,7 +356,7 @@ def test_headers_that_cannot_be_read_do_not_stop_the_partition(
     store: Store, read: Callable[..., Consumer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = Library(*lines(2))
-    monkeypatch.setattr(library.waiting[0], "headers", lambda: b"\xff".decode())
+    monkeypatch.setattr(library.waiting[0], "headers", b"\xff".decode)
     read(library)
     wait_until(lambda: library.told[-1:] == [2])
     assert library.calls == ["connect"]

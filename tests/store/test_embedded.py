@@ -213,7 +213,8 @@ def test_jobs_of_the_first_layout_are_kept_and_can_be_searched(tmp_path: Path) -
     with sqlite3.connect(tmp_path / "small.sqlite") as old:
         # As layout 1 was: without what was added since.
         old.executescript(
-            "DROP INDEX job_numbered; ALTER TABLE job DROP COLUMN number; ALTER TABLE job DROP COLUMN words; "
+            "DROP INDEX job_numbered; DROP INDEX job_search; DROP INDEX IF EXISTS job_waits; "
+            "ALTER TABLE job DROP COLUMN number; ALTER TABLE job DROP COLUMN words; "
             "DROP INDEX job_account; ALTER TABLE job DROP COLUMN account; ALTER TABLE job DROP COLUMN waits"
         )
         (document,) = old.execute("SELECT document FROM job").fetchone()

@@ -15,8 +15,10 @@ from jobsight.store.protocol import REACH, JobQuery, Store
 STEP = 300.0
 # How long after its end an hour is still filling: what nodes send late, and the interval that reaches over its end.
 SETTLES = 300.0
-# Hours made in one commit.
+# Hours made in one commit, and slices: with more of them it is fewer hours. Each takes half a kilobyte of memory
+# while they are made.
 MANY = 24
+HEAVY = 1_000_000
 
 
 @record
@@ -122,7 +124,7 @@ def roll(store: Store, now: float) -> int:
     )
     clusters = sorted({cluster for cluster, _ in marked})
     spans = _spans(sorted({time for _, time in marked}))
-    for since, until in spans:
+    for since, until in (part for span in spans for part in _parts(store, *span)):
         with store.still() as free:
             if not free:
                 return 0
@@ -132,6 +134,22 @@ def roll(store: Store, now: float) -> int:
                 store.refill("share", (since, until), shares(since, until), _labels(store, since, until))
             store.unmark("due", [(cluster, "", since, until - 1) for cluster in clusters])
     return sum(round((until - since) / HOUR) for since, until in spans)
+
+
+def _parts(store: Store, since: float, until: float) -> list[tuple[float, float]]:
+    """A span as it is made in one commit each. What is met for the first time may be of yesterday: ten thousand nodes
+    then make ten million slices at once, which are made hour by hour.
+    """
+    begun = f"time - least(seconds, {REACH!r})"
+    ((weight,),) = store.query(
+        f"SELECT sum((least(time, {until!r}) - greatest({begun}, {since!r})) / {STEP!r} + 1) "
+        f"FROM usage WHERE time >= {since!r} AND {begun} < {until!r}",
+        (),
+        (since, until + REACH),
+    )
+    hours = round((until - since) / HOUR)
+    many = max(1, int(hours / max(1.0, (weight or 0.0) / HEAVY)))
+    return [(since + first * HOUR, min(until, since + (first + many) * HOUR)) for first in range(0, hours, many)]
 
 
 def _spans(hours: list[float]) -> list[tuple[float, float]]:

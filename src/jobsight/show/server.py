@@ -279,7 +279,10 @@ def _opened(settings: Settings) -> Store:
 def _token(path: str | None) -> str | None:
     if path is None:
         return None
-    token = files.read_at(path, 0, 4096).decode("ascii", "replace").strip()
+    try:
+        token = files.read_at(path, 0, 4096).decode("ascii", "replace").strip()
+    except OSError as error:
+        raise ListenError(f"serve.token_file: {path}: {error.strerror}") from None
     if not token:
         raise ListenError(f"serve.token_file: {path} is missing or empty")
     return token

@@ -31,7 +31,10 @@ def certificate(options: Serve, web: Watched | None) -> str | None:
         if options.key_file is not None:
             raise CertificateError("serve.key_file: is nothing without serve.cert_file")
         return None
-    text = files.read_at(path, 0, 2**20).decode("ascii", "replace")
+    try:
+        text = files.read_at(path, 0, 2**20).decode("ascii", "replace")
+    except OSError as error:
+        raise CertificateError(f"{key}: {path}: {error.strerror}") from None
     first, end, _ = text.partition(CERTIFICATE)
     if not end:
         raise CertificateError(f"{key}: {path} is missing or holds no certificate in PEM")

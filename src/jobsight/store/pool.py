@@ -14,6 +14,7 @@ from jobsight.store.protocol import StoreError
 Connection = psycopg.Connection[tuple[Any, ...]]
 # Many readers take turns: PostgreSQL's connections are processes, and its default is a hundred for everybody.
 SIZE = 8
+FORM = "expected an address such as postgresql://USER@HOST/DATABASE"
 
 
 class _Number(Loader):
@@ -27,7 +28,12 @@ class _Number(Loader):
 def connect(url: str) -> Connection:
     """A connection on which every statement commits by itself unless a transaction was begun."""
     # A server that vanished without a word must not hold us for hours.
-    alive = make_conninfo(url, keepalives_idle=30, keepalives_interval=10, keepalives_count=3, connect_timeout=10)
+    kept = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "connect_timeout": 10}
+    try:
+        alive = make_conninfo(url, **kept)
+    except psycopg.ProgrammingError:
+        # Not what the library says: it repeats the place that is wrong, which may be in the password.
+        raise psycopg.ProgrammingError(f"{FORM}; % in a password is written %25, @ %40, / %2F") from None
     connection = psycopg.connect(alive, autocommit=True, client_encoding="utf-8", application_name="jobsight")
     connection.adapters.register_loader("numeric", _Number)
     return connection
@@ -35,7 +41,10 @@ def connect(url: str) -> Connection:
 
 def place(url: str) -> str:
     """The database in words, without the password."""
-    given = conninfo_to_dict(url)
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return "database"
     return f"database {given.get('dbname') or 'of its user'} on {given.get('host') or 'this machine'}"
 
 

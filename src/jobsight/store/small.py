@@ -15,7 +15,9 @@ from jobsight.store.counter import Entry
 from jobsight.store.protocol import FRESH, SLACK, JobQuery, StoreError
 from jobsight.store.sight import Sight, among, within
 
-SCHEMA = """
+# What a part of a name is looked for in. An index has it, beside what lists are ordered by: documents are not read.
+SEARCHED = "lower(id || ' ' || owner || ' ' || command || nodes || words)"
+SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS job (
   key TEXT PRIMARY KEY, cluster TEXT NOT NULL, scheduler TEXT NOT NULL, id TEXT NOT NULL, scope TEXT NOT NULL,
   owner TEXT NOT NULL, command TEXT NOT NULL, nodes TEXT NOT NULL, started REAL NOT NULL, seen REAL NOT NULL,
@@ -26,11 +28,13 @@ DROP INDEX IF EXISTS job_number;
 CREATE INDEX IF NOT EXISTS job_named ON job (cluster, scheduler, id, scope);
 CREATE INDEX IF NOT EXISTS job_id ON job (id);
 CREATE INDEX IF NOT EXISTS job_numbered ON job (number);
-CREATE INDEX IF NOT EXISTS job_seen ON job (seen);
+DROP INDEX IF EXISTS job_seen;
+CREATE INDEX IF NOT EXISTS job_search ON job (seen, alive, started, nodes, {SEARCHED});
 CREATE INDEX IF NOT EXISTS job_order ON job (alive DESC, seen DESC, started DESC);
 CREATE INDEX IF NOT EXISTS job_owned ON job (owner, alive DESC, seen DESC, started DESC);
 CREATE INDEX IF NOT EXISTS job_owner ON job (owner, seen);
 CREATE INDEX IF NOT EXISTS job_account ON job (account, owner);
+CREATE INDEX IF NOT EXISTS job_waits ON job (seen) WHERE waits;
 CREATE TABLE IF NOT EXISTS counted (segment INTEGER NOT NULL, derived BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS site (namespace TEXT NOT NULL);
 """
@@ -147,7 +151,7 @@ class Small:
             ("command = ?", query.command),
             ("scheduler = ?", query.scheduler),
             ("instr(nodes, ?)", None if query.node is None else f" {query.node} "),
-            ("instr(lower(id || ' ' || owner || ' ' || command || nodes || words), lower(?))", query.text),
+            (f"instr({SEARCHED}, lower(?))", query.text),
             ("started >= ?", query.begun),
         ]
         wanted = [(test, value) for test, value in tests if value is not None]
@@ -161,10 +165,16 @@ class Small:
                 clauses.append(among(columns, len(names), "?"))
                 values += names * len(columns)
         seen, owners = within(query.sight, "?")
-        order = "ORDER BY alive DESC, seen DESC, started DESC"
+        order = first = "ORDER BY alive DESC, seen DESC, started DESC"
+        if query.text is not None or query.node is not None:
+            # Few are found among many: by the index that has all that is looked at, not in the order of the list.
+            first = order.replace("alive", "+alive")
+            clauses.append("seen >= 0")
         # Sorted are places, and not documents: a list is short, what it is taken from is not.
-        found = f"SELECT rowid FROM job WHERE {' AND '.join([*clauses, seen])} {order} LIMIT ?"
-        return self._documents(f"WHERE rowid IN ({found}) {order}", [*values, *owners, query.limit])
+        found = f"SELECT rowid FROM job WHERE {' AND '.join([*clauses, seen])} {first} LIMIT ?"
+        # The sign keeps the index by that order out of it: that would be gone through from its beginning.
+        again = "ORDER BY +alive DESC, +seen DESC, +started DESC"
+        return self._documents(f"WHERE rowid IN ({found}) {again}", [*values, *owners, query.limit])
 
     def count_jobs(self) -> tuple[int, float | None, float | None]:
         """How many, when the first began and when the last was seen."""
