@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from jobsight.analyse.keeper import open_database, open_store
@@ -98,6 +99,10 @@ def questions(now: float, total: int) -> dict[str, tuple[JobQuery, Callable[[dic
     }
 
 
+def fetched(rival: sqlite3.Connection, sql: str) -> list[Any]:
+    return rival.execute(sql).fetchall()
+
+
 def scan(path: str, test: Callable[[dict[str, str]], bool]) -> list[dict[str, str]]:
     with open(path, newline="") as file:
         found = [row for row in csv.DictReader(file) if test(row)]
@@ -151,15 +156,12 @@ def main() -> int:
         slow = 0
         print(f"{'list':<28}{'jobs':>6}{'ms':>9}{'CSV, ms':>10}{'ratio':>8}{'no index, ms':>14}{'ratio':>8}")
         for name, (query, test, sql) in questions(now, given.jobs).items():
-            ours, found = best(lambda query=query: store.jobs(query, now))
+            ours, found = best(partial(store.jobs, query, now))
             begin = time.perf_counter()
             theirs = len(scan(os.path.join(folder, "rival.csv"), test))
             scanned = time.perf_counter() - begin
-            plain, _ = best(
-                lambda sql=sql: rival.execute(
-                    f"SELECT * FROM job WHERE {sql} ORDER BY seen DESC LIMIT 1000"
-                ).fetchall()
-            )
+            bare = f"SELECT * FROM job WHERE {sql} ORDER BY seen DESC LIMIT 1000"
+            plain, _ = best(partial(fetched, rival, bare))
             wrong = "" if theirs == found else f"   WRONG: the file has {theirs}"
             slow += ours > TARGET or bool(wrong)
             print(

@@ -151,7 +151,7 @@ def test_runs_that_were_mixed_are_marked_to_be_counted_again(cluster: Cluster) -
         told(150, first, {**RUNNING, "submit": 120.0, "start": 125.0, "entry": 2}),
     ):  # fmt: skip
         ledger.take(message)
-    assert ledger.doubts() == [("fox", "n1", "", 125.0, "process"), ("fox", "n1", "", 140.0, "process")]
+    assert ledger.doubts() == [("fox", "n1", "", 100.5, "process"), ("fox", "n1", "", 140.0, "process")]
     assert ledger.doubts() == []
 
 
@@ -211,6 +211,24 @@ def test_run_under_the_same_submission_starts_afresh() -> None:
     pbs = {"scheduler": "pbs", "entry": None}
     (job,) = counted(told(170, {**ENDED, **pbs, "restarts": 1}), told(200, {**PENDING, **pbs, "restarts": 2}))
     assert (job.state, job.batch and job.batch.ended) == ("pending", None)
+
+
+def test_times_that_are_none_are_missing() -> None:
+    (job,) = counted(told(170, {**ENDED, "submit": 1e17, "eligible": -5.0, "start": 0.0}))
+    assert job.batch is not None
+    assert (job.batch.submit, job.batch.eligible, job.batch.start, job.batch.ended) == (None, None, None, 160)
+
+
+def test_a_process_older_than_its_job_is_still_its_own(cluster: Cluster) -> None:
+    messages = [told(120, RUNNING), sampled(cluster, 130, began=3.0, cpu=2.0), told(170, ENDED)]
+    for order in permutations(messages):
+        (job,) = counted(*order)
+        assert (job.started, job.cpu_time) == (100, 2.0)
+
+
+def test_a_node_whose_clock_is_ahead_has_the_same_jobs(cluster: Cluster) -> None:
+    (job,) = counted(told(170, ENDED), sampled(cluster, 185, began=175.0, cpu=2.0))
+    assert (job.state, job.cpu_time, job.started) == ("ended", 2.0, 100)
 
 
 def test_two_rows_joined_are_the_same_either_way_round() -> None:

@@ -36,6 +36,13 @@ LONG = "b92202ddc078a88a1a4a414441aaf2c5a657d0de0e76d04746c3a0e949e26fe7"
         (f"/machine.slice/libpod-{LONG}.scope", "podman", LONG[:12], f"machine.slice/libpod-{LONG}.scope"),
         (f"/machine.slice/libpod-{LONG}.scope/container", "podman", LONG[:12], f"machine.slice/libpod-{LONG}.scope"),
         (f"/libpod_parent/libpod-{LONG}", "podman", LONG[:12], f"libpod_parent/libpod-{LONG}"),
+        # A user's own, who may have chosen that number: it is not the one of the machine's container.
+        (
+            f"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{LONG}.scope/container",
+            "podman",
+            f"1000.{LONG[:12]}",
+            f"user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{LONG}.scope",
+        ),
         ("/system.slice/sshd.service", "systemd", "sshd", "system.slice/sshd.service"),
         (
             "/system.slice/systemd-udevd.service/udev",

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ACCOUNTS = {"alice": "physics", "bob": "biology"}
 # How an account says that it is ours to remove.
 MARK = "test user of jobsight"
+MADE = count()
 
 DBD_CONF = """\
 AuthType=auth/munge
@@ -140,7 +142,9 @@ class Slurm:
     def __init__(self, base: Path, nodes: int = 1) -> None:
         self.base = base
         self.conf = base / "etc" / "slurm.conf"
-        mine = f"n{os.getpid()}"
+        # Of several clusters that one process starts, one after the other, each has names and numbers of its own.
+        self._number = next(MADE)
+        mine = f"n{os.getpid()}" + (f"v{self._number}" if self._number else "")
         self.nodes = [mine] if nodes == 1 else [f"{mine}x{number}" for number in range(1, nodes + 1)]
         self.node = self.nodes[0]
         self.jobs = base / "jobs"
@@ -242,7 +246,9 @@ class Slurm:
         more = " Gres=gpu:a100:2" if large else ""
         hidden = PRIVATE_CONF if large else ""
         nodes = "".join(NODE_CONF.format(node=n, host=host, port=self._ports[n], more=more) for n in self.nodes)
-        first = 1000 * (1 + os.getpid() % 60000)  # the largest that Slurm takes is some 67 million
+        first = 1000 * (1 + os.getpid() % 60000) + 200 * (
+            self._number % 5
+        )  # the largest that Slurm takes is some 67 million
         version = "v2" if (CGROUP / "cgroup.controllers").exists() else "v1"
         places = self.conf.parent
         added = GPU_CONF if large else ""

@@ -177,3 +177,10 @@ def test_a_viewer_without_a_name_sees_nothing(store: Embedded) -> None:
     view: Any = View(store, Viewer(""))
     assert view.running(0) == []
     assert view.accounts() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("127.0.0.1:9020", 200), ("localhost", 200), ("[::1]:9020", 200), ("evil.example", 400)]
+)
+def test_a_local_server_answers_to_local_names_alone(reached: Reached, name: str, status: int) -> None:
+    assert reached(local=True).get("/api/v1/jobs", headers={"Host": name}).status_code == status

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from jobsight.analyse.recount import recount
 from jobsight.simulate.cluster import Cluster
 from jobsight.simulate.sampler import Sampler
 from jobsight.simulate.truth import Place, Truth
@@ -100,7 +101,7 @@ def test_memory_peaks_are_those_of_the_kernel(cluster: Cluster, store: Store) ->
 
 def test_jobs_carry_the_names_their_allocation_says(cluster: Cluster, store: Store) -> None:
     truths = {one.truth.number: one.truth for one in observed(cluster) if one.truth.scheduler == "slurm"}
-    jobs = [job for job in documents(store) if job["scheduler"] == "slurm"]
+    jobs = [job for job in documents(store) if job["scheduler"] == "slurm" and job["parts"]]
     for job in jobs:
         truth = truths[job["id"]]
         said = (job["owner"], job["account"], job["partition"], job["name"])
@@ -112,5 +113,28 @@ def test_a_batch_job_begins_when_it_did(cluster: Cluster, store: Store) -> None:
     for one in observed(cluster):
         begins[one.truth.number].add(one.truth.start)
     for job in documents(store):
-        if job["scheduler"] == "slurm":
+        if job["scheduler"] == "slurm" and job["parts"]:
             assert min(abs(job["started"] - begin) for begin in begins[job["id"]]) < 0.1
+
+
+def test_every_run_is_one_document_with_its_own_samples(cluster: Cluster, store: Store) -> None:
+    # Which run a sample is of, the scheduler may tell only later.
+    recount(store)
+    known = {(t.number, round(t.submit, 3)): t for t in cluster.plan.truths if t.scheduler == "slurm"}
+    jobs = [job for job in documents(store) if job["scheduler"] == "slurm"]
+    assert [job["key"] for job in jobs if not job["batch"]] == [], "nothing was only sampled"
+    runs = [(job["id"], round(job["batch"]["submit"], 3)) for job in jobs]
+    assert len(set(runs)) == len(runs)
+    used: dict[tuple[str, float, str], float] = {}
+    for truth, place, last in observed(cluster):
+        if truth.scheduler == "slurm":
+            used[truth.number, round(truth.submit, 3), place.node.name] = place.curve.at(last).cpu
+    for run, job in zip(runs, jobs, strict=True):
+        truth, batch = known[run], job["batch"]
+        assert (job["owner"], job["account"]) == (truth.user.name, truth.user.account)
+        if batch.get("ended") is not None:
+            assert (batch["state"], batch["ended"]) == (truth.ending.state, pytest.approx(truth.end, abs=1e-3))
+        for part in job["parts"]:
+            if part["source"] == "cgroup":
+                assert part["cpu_time"] == pytest.approx(used.pop((*run, part["node"])), rel=1e-6, abs=3 * MICRO)
+    assert used == {}, "every sample is some document's"

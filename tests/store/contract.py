@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from jobsight.analyse.profile import profile
 from jobsight.analyse.tending import settle
 from jobsight.store.protocol import JobQuery, Store
 from jobsight.store.sight import Sight
@@ -193,8 +194,34 @@ class StoreContract:
             assert {job["id"] for job in found} == seen
             assert {number for number, key in keys.items() if store.job(key, sight)} == seen
             assert store.accounts(sight) == (["physics"] if seen & {"1", "2"} else [])
+            assert sorted(store.running(BOOT + 100, sight)) == sorted(keys[number] for number in seen)
+            assert store.running(BOOT + 9000, sight) == []
             assert {job["id"] for job in store.jobs(JobQuery(sight=sight, owner="ada"), BOOT + 100)} == seen & {"1"}
             assert len(store.jobs(JobQuery(sight=sight, state="running", text="w"), BOOT + 100)) == len(seen)
+
+    def test_a_jobs_processes_began_when_their_own_boot_says(self, opened: Open) -> None:
+        """One job on two nodes, of which one was booted a thousand seconds later; the other could not read all."""
+        store = opened()
+        lines = []
+        for ago, used in ((20, 5.0), (10, 9.0)):
+            common = {"scheduler": "slurm", "job": "7", "owner": "ada", "started": 100.0}
+            time = BOOT + 3000 - ago
+            first = json.loads(process_line(time, "n1", **common, pid=1, cpu_user=used))
+            second = json.loads(process_line(time, "n2", **common, pid=2, cpu_user=2 * used, read=4096))
+            first["missing"] = {"read": "forbidden"}
+            second |= {"boot": "b2", "uptime": time - BOOT - 1000}
+            lines += [json.dumps(first).encode(), json.dumps(second).encode()]
+        store.append(lines).result(10)
+        store.digest()
+        (job,) = store.jobs(JobQuery(), BOOT + 3000)
+        found = profile(store, job, BOOT + 3000)
+        assert found.processes_total == 2
+        told = [(p.node, p.pid, p.owner, p.started, p.seen, p.cpu_time, p.read) for p in found.processes]
+        assert told == [
+            ("n2", 2, "ada", BOOT + 1100, BOOT + 2990, 18.0, 4096),
+            ("n1", 1, "ada", BOOT + 100, BOOT + 2990, 9.0, None),
+        ]
+        assert found.missing == {"read": "no permission"}
 
     def test_jobs_are_found_by_several_ids_accounts_and_their_start(self, opened: Open) -> None:
         store = opened()

@@ -215,7 +215,8 @@ def test_jobs_of_the_first_layout_are_kept_and_can_be_searched(tmp_path: Path) -
         old.executescript(
             "DROP INDEX job_numbered; DROP INDEX job_search; DROP INDEX IF EXISTS job_waits; "
             "ALTER TABLE job DROP COLUMN number; ALTER TABLE job DROP COLUMN words; "
-            "DROP INDEX job_account; ALTER TABLE job DROP COLUMN account; ALTER TABLE job DROP COLUMN waits"
+            "DROP INDEX job_account; DROP INDEX job_charged; "
+            "ALTER TABLE job DROP COLUMN account; ALTER TABLE job DROP COLUMN waits"
         )
         (document,) = old.execute("SELECT document FROM job").fetchone()
         kept = {name: value for name, value in json.loads(document).items() if name not in LABELS}

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from jobsight.ingest.accept import Accepted
+from jobsight.ingest.accept import LAST_TIME, Accepted
 
 # Who tells of jobs, and for which scheduler; None where a column says it.
 SOURCES = {"slurmjob": None, "pbsjob": None, "slurmqueue": "slurm"}
@@ -19,9 +19,12 @@ OVER = frozenset(
     {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL",
      "DEADLINE", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL"}
 )  # fmt: skip
+# Those that do not begin anew by themselves.
+FINAL = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "DEADLINE"})
 # Clocks of a controller and of a node may differ by so much (seconds).
 SLACK = 60.0
-# A process that began so long after a job's end is another job's: ends are told in whole seconds.
+# A process that began so long after the end of a job that may begin anew is the next run's: ends are told in whole
+# seconds.
 GRACE = 2.0
 
 
@@ -124,9 +127,12 @@ class Batch(Struct, omit_defaults=True):
         begins = self.submit if self.start is None else self.start
         early = 0.0 if begins is None else max(0.0, begins - time)
         late = 0.0 if self.ended is None else max(0.0, time - self.ended)
-        return max(early, late) if early <= SLACK and late <= GRACE else None
+        most = SLACK if self.state in FINAL else GRACE
+        return max(early, late) if early <= SLACK and late <= most else None
 
 
+# A controller's clock may be mad, or a row: what is no time is missing.
+TIMES = ("submit", "eligible", "start", "ended", "expected")
 COLUMNS = tuple(field.name for field in structs.fields(Batch) if field.name not in ("told", "given"))
 
 
@@ -142,9 +148,17 @@ def batches(sample: Accepted) -> Iterator[tuple[str, Batch]]:
     found = []
     for row, values in enumerate(zip(*columns, strict=True)):
         if steps[row] is None:
-            batch = Batch(sample.time, *values)
+            batch = _timed(Batch(sample.time, *values))
             found.append((schedulers[row], batch if parts[row] is None else _queued(batch, sample, row)))
     return iter(sorted(found, key=lambda item: item[1].submit or 0.0))
+
+
+def _timed(batch: Batch) -> Batch:
+    for name in TIMES:
+        time = getattr(batch, name)
+        if time is not None and not 0 < time < LAST_TIME:
+            setattr(batch, name, None)
+    return batch
 
 
 def _queued(batch: Batch, sample: Accepted, row: int) -> Batch:

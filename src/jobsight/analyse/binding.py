@@ -63,7 +63,7 @@ def confidence(figures: Summary) -> str:
 
 def _memory(figures: Summary, bounds: Bounds) -> tuple[str, str] | None:
     peak, limit = figures.memory_peak, figures.memory_limit
-    if figures.oom_kills:
+    if figures.oom_kills or (figures.batch is not None and figures.batch.state == "OUT_OF_MEMORY"):
         return "memory", "Memory binds: it was used up."
     if peak is None or not limit or peak < bounds.memory * limit:
         return None

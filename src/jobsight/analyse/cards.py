@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from jobsight.analyse.job import LOCAL
 from jobsight.analyse.summary import Summary
 from jobsight.store.protocol import Store
 
@@ -47,4 +48,5 @@ def cards(store: Store, figures: Summary) -> list[Card]:
         [figures.cluster, figures.scheduler, figures.id, figures.number or figures.id, figures.started, figures.seen],
         (figures.started, figures.seen),
     )
-    return [Card(*row) for row in rows]
+    # A session's number is one machine's: another machine has one of that number, too, and it is another's.
+    return [Card(*row) for row in rows if figures.scheduler not in LOCAL or row[0] in figures.nodes]

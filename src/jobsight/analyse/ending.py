@@ -44,11 +44,13 @@ def ending(figures: Summary) -> Ending:
         return _told(figures, batch)
     if figures.state == "pending":
         return Ending("pending", "", known=True)
-    if figures.state == "running" or (batch is not None and figures.state == "ended"):
-        # Its processes may be gone a minute before its scheduler says so.
+    if figures.state == "running":
         return Ending("running", "", known=True)
     if figures.oom_kills:
         return Ending("out of memory", _memory(figures), known=False)
+    if batch is not None and figures.state == "ended":
+        # Its processes are gone; its scheduler says so a minute later, or never.
+        return Ending("unknown", "Its scheduler has not said how it ended.", known=True)
     if figures.state == "silent":
         return Ending("silent", "Its node has not been heard of since, so how it ended is not known.", known=False)
     return Ending("unknown", "", known=False)

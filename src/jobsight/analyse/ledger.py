@@ -169,7 +169,8 @@ class Ledger:
         found = list(batches(sample))
         numbers: dict[str, list[str]] = defaultdict(list)
         for scheduler, batch in found:
-            numbers[scheduler] += [batch.job, *([batch.sluid] if batch.sluid else [])]
+            if not self._register.knows(sample.cluster, scheduler, batch):
+                numbers[scheduler] += [batch.job, *([batch.sluid] if batch.sluid else [])]
         for scheduler, some in numbers.items():
             self._register.fetch(sample.cluster, scheduler, some)
         for scheduler, batch in found:

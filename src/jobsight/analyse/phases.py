@@ -21,9 +21,9 @@ MATERIAL = 0.1
 # Nothing is taken to be measured better than to this part of the most there was: programs breathe.
 BREATH = 0.06
 # Below this many bytes a second storage does not make a phase.
-LEAST_TRAFFIC = 1 * MB
-# Whoever moves so many bytes a second, and so many for each core that is busy, reads or writes rather than computes.
-LEAST_STREAM, STREAMING = 10 * MB, 15 * MB
+LEAST_TRAFFIC = 10 * MB
+# Whoever moves as many, and so many for each core that is busy, reads or writes rather than computes.
+STREAMING = 15 * MB
 # Shorter than so many samples is a change, not a phase; so many of such are a phase that goes up and down.
 SHORT, RESTLESS = 1.75, 4.0
 # Two samples that differ by less than this part of what is measured are alike.
@@ -292,8 +292,8 @@ def _mean(levels: list[Level], begin: float, end: float, name: str) -> float | N
 def kind(cores: float, read: float | None, written: float | None, cpus: int | None) -> str:
     """What a phase does, by what it uses most."""
     given, moved = cpus or 1, max(read or 0.0, written or 0.0)
-    if moved >= LEAST_STREAM and moved >= STREAMING * cores and cores < (0.5 * given if given > 1 else 0.85):
+    if moved >= LEAST_TRAFFIC and moved >= STREAMING * cores and cores < (0.5 * given if given > 1 else 0.85):
         return "reading" if (read or 0.0) >= (written or 0.0) else "writing"
     if cores < max(0.05, 0.005 * given):
         return "waiting"
-    return "one core" if given >= 4 and 0.5 <= cores <= 1.3 else "computing"
+    return "one core" if given >= 4 and 0.25 <= cores <= 1.3 else "computing"

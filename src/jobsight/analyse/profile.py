@@ -118,7 +118,7 @@ class Run(NamedTuple):
     boot: str
     time: float
     uptime: float | None
-    missing: str
+    missing: str | None
 
 
 def heard(store: Store, figures: Summary, times: set[float]) -> list[Run]:
@@ -138,7 +138,7 @@ def heard(store: Store, figures: Summary, times: set[float]) -> list[Run]:
 
 def missing(runs: list[Run], seen: float) -> dict[str, str]:
     """What the nodes said they could not see when they last saw the job."""
-    last = [run.missing for run in runs if run.time >= seen - LATELY]
+    last = [run.missing for run in runs if run.missing and run.time >= seen - LATELY]
     found = {column: reason for text in dict.fromkeys(last) for column, reason in json.loads(text).items()}
     return {column: REASONS.get(reason, reason) for column, reason in found.items()}
 

@@ -8,7 +8,7 @@ began in that time is the job's, and what began after its end is not.
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from jobsight.analyse.batch import GRACE, SLACK, Batch, same_life
+from jobsight.analyse.batch import SLACK, Batch, same_life
 from jobsight.analyse.job import LOCAL, Job
 from jobsight.analyse.sample import Name
 from jobsight.ingest.accept import Accepted
@@ -81,24 +81,20 @@ class Register:
         return self.job(sample, name, sample.time, exact=False)
 
     def told(self, cluster: str, scheduler: str, batch: Batch) -> tuple[Job, bool]:
-        """The job a scheduler tells of, and whether it is new. One that was only sampled yet is it if it began while
-        this one ran, or could have begun.
+        """The job a scheduler tells of, and whether it is new. One that was only sampled yet is it if it was there
+        while this one ran, or began when it could have begun.
         """
-        names = [batch.job, *([batch.sluid] if batch.sluid else [])]
-        known = [job for name in names for job in self._by_name.get((cluster, (scheduler, name), ""), ())]
+        known = self._known_as(cluster, scheduler, batch)
         for job in known:
             if job.batch is not None and same_life(job.batch, batch):
                 return job, False
         since = batch.submit if batch.start is None else batch.start
-        sampled = [
-            job
-            for job in known
-            if job.batch is None
-            and (since is None or job.started >= since - SLACK)
-            and (batch.ended is None or job.started <= batch.ended + SLACK)
-        ]
+        there = [(job.started if batch.start is None else job.seen, job) for job in known if job.batch is None]
+        sampled = [job for time, job in there if since is None or time >= since - SLACK]
+        sampled = [job for job in sampled if batch.ended is None or job.started <= batch.ended + SLACK]
         if sampled:
-            return min(sampled, key=lambda job: job.started), False
+            # One that seems older than this one has taken in an older process; one that does not is the better guess.
+            return min(sampled, key=lambda job: (job.started < (since or 0.0) - SLACK, job.started)), False
         begun = batch.told if since is None else since
         key = f"{cluster}.{scheduler}.{batch.job}.{int(batch.submit or begun)}"
         while key in self._by_key:
@@ -106,6 +102,15 @@ class Register:
         job = Job(key, cluster, scheduler, batch.job, "", "", begun, batch.told, DEFAULT_EVERY, guessed=True)
         self._keep(job)
         return job, True
+
+    def knows(self, cluster: str, scheduler: str, batch: Batch) -> bool:
+        """Whether it was told of at hand: then the store need not be asked."""
+        known = self._known_as(cluster, scheduler, batch)
+        return any(job.batch is not None and same_life(job.batch, batch) for job in known)
+
+    def _known_as(self, cluster: str, scheduler: str, batch: Batch) -> list[Job]:
+        names = [batch.job, *([batch.sluid] if batch.sluid else [])]
+        return [job for name in names for job in self._by_name.get((cluster, (scheduler, name), ""), ())]
 
     def fetch(self, cluster: str, scheduler: str, numbers: Iterable[str]) -> None:
         """Have what the store has of these numbers at hand."""
@@ -115,16 +120,16 @@ class Register:
                 self._keep(job)
 
     def mixed(self, job: Job) -> list[tuple[str, str, float]]:
-        """Places and times at which samples of a job's next life were taken for its own: nobody knew better then."""
+        """Places and times at which samples of one life of a job were taken for another's: nobody knew better."""
         lives = [other for other in self._by_name.get((job.cluster, (job.scheduler, job.id), ""), ()) if other.batch]
         found = []
         for one in lives:
-            starts = [other.batch.start for other in lives if other.batch and other is not one and other.batch.start]
-            end = one.batch.ended if one.batch else None
-            after = [start for start in starts if end is not None and start >= end]
-            for part in one.parts if after else ():
-                if part.time > min(after) + GRACE:
-                    found += [(job.cluster, part.node, min(after)), (job.cluster, part.node, part.time)]
+            others = [other.batch for other in lives if other.batch and other is not one]
+            for part in one.parts if others and one.batch else ():
+                began = part.time if part.began is None else part.began
+                if _belongs(one.batch, others, began) and _belongs(one.batch, others, part.time):
+                    continue
+                found += [(job.cluster, part.node, began), (job.cluster, part.node, part.time)]
         return found
 
     def _keep(self, job: Job) -> None:
@@ -151,11 +156,11 @@ class Register:
             if fetched:
                 self.fetch(cluster, name[0], [name[1]])
             jobs = self._by_name.get((cluster, name, ""), ())
-            near = [
-                (away, -job.started, job) for job in jobs if job.batch and (away := job.batch.away(began)) is not None
-            ]
-            if near:
-                return min(near, key=lambda item: item[:2])[2]
+            # By when it began, else by when it was seen: a job may take in a process that is older than it is.
+            for moment in (began, until - silence):
+                told = [(job.batch.away(moment), -job.started, job) for job in jobs if job.batch]
+                if near := [(away, latest, job) for away, latest, job in told if away is not None]:
+                    return min(near, key=lambda item: item[:2])[2]
             sampled = [job for job in jobs if not job.batch and job.started <= until]
             found = max(sampled, key=lambda job: job.seen, default=None)
             if found is not None and began <= found.seen + silence:
@@ -183,3 +188,9 @@ class Register:
             seen=sample.time,
             every=sample.every or DEFAULT_EVERY,
         )
+
+
+def _belongs(own: Batch | None, others: list[Batch], time: float) -> bool:
+    """Whether no other life has a better claim to a time than the one it was counted into."""
+    mine = own.away(time) if own else None
+    return mine == 0 or not any(other.start is not None and other.away(time) == 0 for other in others)

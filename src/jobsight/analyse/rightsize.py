@@ -115,6 +115,8 @@ def _refused(run: Run, margins: Margins) -> str:
         return f"It was seen {samples:.0f} times on each node; a suggestion takes {margins.samples} samples."
     if (figures.coverage or 0.0) < margins.coverage:
         return f"Less than {margins.coverage:.0%} of its time was observed: its peaks may have been missed."
+    if run.ending.kind == "unknown" and run.ending.known:
+        return "How it ended is not known yet."
     if run.ending.kind in ("failed", "signal", "cancelled", "node failure", "preempted", "silent"):
         return "It did not finish its work, so what the whole of it needs is not known."
     return ""
@@ -167,8 +169,9 @@ def _spread(run: Run, cores: Line | None) -> list[Line | None]:
     if cores is None:
         return []
     count, before, reason = int(cores.value), cores.before, cores.reason
-    tasks = (run.figures.processes_peak or 1) - 1  # its script is one, too
-    if tasks >= 2 and tasks >= 0.5 * (before or 1):
+    processes, threads = run.figures.processes_peak or 1, run.figures.threads_peak or 0
+    # Its script is one, too.
+    if count > 1 and processes - 1 >= 0.75 * (before or 1) and threads < 2 * processes:
         return [Line(f"--ntasks-per-node={count}", count, before, reason)]
     return [Line(f"--cpus-per-task={count}", count, before, reason)]
 

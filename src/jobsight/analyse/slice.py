@@ -10,7 +10,7 @@ from jobsight.analyse.late import HOUR
 from jobsight.analyse.summary import source_of
 from jobsight.schema.record import counter, gauge, label, record
 from jobsight.schema.units import Bytes, Count, Seconds
-from jobsight.store.protocol import REACH, JobQuery, Store
+from jobsight.store.protocol import LABEL, REACH, JobQuery, Store
 
 STEP = 300.0
 # How long after its end an hour is still filling: what nodes send late, and the interval that reaches over its end.
@@ -131,7 +131,9 @@ def roll(store: Store, now: float) -> int:
             # Of what is gone nothing can be made; what was made of it stays.
             if since >= horizon:
                 store.refill("slice", (since, until), slices(since, until), [])
-                store.refill("share", (since, until), shares(since, until), _labels(store, since, until))
+                labels = _labels(store, since, until)
+                if not _forgotten(store, since, until, labels):
+                    store.refill("share", (since, until), shares(since, until), labels)
             store.unmark("due", [(cluster, "", since, until - 1) for cluster in clusters])
     return sum(round((until - since) / HOUR) for since, until in spans)
 
@@ -161,6 +163,19 @@ def _spans(hours: list[float]) -> list[tuple[float, float]]:
         else:
             found.append((hour, hour + HOUR))
     return found
+
+
+def _forgotten(store: Store, since: float, until: float, labels: list[tuple[Any, ...]]) -> bool:
+    """Whether shares of a time are there, and jobs they are made of are no longer known: what `store.keep_jobs` has
+    dropped. Made again they would lack these; as they are, they lack no more than what came late.
+    """
+    if not store.query("SELECT 1 FROM share WHERE time >= ? AND time < ? LIMIT 1", [since, until], (since, until)):
+        return False
+    begun = f"time - least(seconds, {REACH!r})"
+    asked = f"SELECT DISTINCT job_key FROM usage WHERE time >= {since!r} AND {begun} < {until!r}"
+    place = LABEL.index("job_key")
+    missing = {key for (key,) in store.query(asked, (), (since, until + REACH))} - {row[place] for row in labels}
+    return any(store.job(key) is None for key in missing)
 
 
 def _labels(store: Store, since: float, until: float) -> list[tuple[Any, ...]]:

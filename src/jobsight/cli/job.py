@@ -115,7 +115,7 @@ def _check(window: dict[str, str]) -> None:
 
 def _shown(profile: dict[str, Any], given: Namespace) -> str:
     from jobsight.show import accounting, screen
-    from jobsight.show.terminal import export
+    from jobsight.show.terminal import export, safe
 
     form = given.format
     if form == "json":
@@ -133,7 +133,7 @@ def _shown(profile: dict[str, Any], given: Namespace) -> str:
     parts = [
         _head(job),
         "",
-        profile["verdict"],
+        safe(profile["verdict"]),
         *([gone] if (gone := profile.get("gone")) else []),
         "",
         _meters(job, profile["missing"]),
@@ -141,9 +141,8 @@ def _shown(profile: dict[str, Any], given: Namespace) -> str:
         *([said] if (said := accounting.told(profile)) else []),
         _charts(profile["series"]),
         "",
-        screen.told(profile["answers"]),
-        "",
     ]
+    parts += [told, ""] if (told := screen.told(profile["answers"])) else []
     parts += [_processes(profile), "", _foot(profile)]
     return "\n".join(parts)
 

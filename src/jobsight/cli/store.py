@@ -130,11 +130,10 @@ def _owned(path: str, verb: str) -> "Iterator[Any]":
 
 def _server(path: str) -> dict[str, Any] | None:
     """Where the server of a store that is in use says it is."""
-    from jobsight import files
+    from jobsight.show import notice
 
-    announced = files.read_at(os.path.join(path, "server.json"), 0, 65536)
-    found: dict[str, Any] | None = json.loads(announced) if announced else None
-    return found
+    found = notice.read(path)
+    return found._asdict() if found else None
 
 
 def _status(path: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Seconds for a client to say the next thing.
 PATIENCE = 30.0
+# Clients at once, each with a thread: a node is for its jobs. Those beyond are hung up on.
+MOST = 32
 
 LANDING = (
     "<!doctype html><title>jobsight exporter</title><h1>jobsight exporter</h1>"
@@ -26,6 +28,27 @@ class Server(ThreadingHTTPServer):
     """One that may speak HTTPS. The handshake is made by the thread that answers: nobody waits for a slow one."""
 
     secure: Any = None
+
+    def __init__(self, *arguments: Any) -> None:
+        self._places = threading.BoundedSemaphore(MOST)
+        super().__init__(*arguments)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
+        return self._places.acquire(blocking=False)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            # No thread could be had.
+            self._places.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
     def get_request(self) -> tuple[Any, Any]:
         link, address = super().get_request()

@@ -47,7 +47,8 @@ GRAMMARS = (
     Grammar("docker", "system.slice/docker-{container}.scope"),
     Grammar("podman", "machine.slice/libpod-{container}.scope"),
     Grammar("podman", "libpod_parent/libpod-{container}"),
-    Grammar("podman", "user.slice/user-*.slice/user@*.service/user.slice/libpod-{container}.scope"),
+    # Users name groups below their own as they like, also by the number of somebody else's container.
+    Grammar("podman", "user.slice/user-*.slice/user@{uid}.service/user.slice/libpod-{container}.scope"),
     Grammar("containerd", "default/{container}"),
     Grammar("containerd", "system.slice/cri-containerd-{container}.scope"),
     # A service is a job of the machine; a desktop program is one of its user, and two users may have the same: their

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
+from starlette.types import Message
 
 from jobsight.ingest.accept import LARGEST, Refused, accept
 from jobsight.ingest.convoy import Append, Convoy
@@ -94,8 +95,10 @@ async def _read(request: Request, intake: "Intake", limits: Limits, *, packed: b
     taken = 0
     try:
         async with asyncio.timeout(limits.quiet) as patience:
-            async for piece in request.stream():
-                # Only the sender is hurried, not the disk.
+            more = True
+            while more:
+                piece, more = _piece(await request.receive())
+                # Only the sender is hurried, not the disk. Most bodies come whole, and are waited for once.
                 patience.reschedule(None)
                 taken += len(piece)
                 if packed and taken > limits.packed:
@@ -103,8 +106,8 @@ async def _read(request: Request, intake: "Intake", limits: Limits, *, packed: b
                 await intake.take(lines.feed(piece))
                 if lines.unpacked > limits.unpacked:
                     raise DeniedError(413, f"more than {limits.unpacked} bytes in one request when unpacked")
-                patience.reschedule(min(loop.time() + limits.quiet, end))
-            patience.reschedule(None)
+                if more:
+                    patience.reschedule(min(loop.time() + limits.quiet, end))
             await intake.take(lines.finish())
             await intake.finish()
     except zlib.error as error:
@@ -118,6 +121,13 @@ async def _read(request: Request, intake: "Intake", limits: Limits, *, packed: b
             raise DeniedError(408, "the body came too slowly") from None
         # Not durable, so not acknowledged: the sender keeps it and comes again.
         raise DeniedError(503, f"cannot write: {error}", FULL) from None
+
+
+def _piece(message: Message) -> tuple[bytes, bool]:
+    """Bytes of a body, and whether more will come. ClientDisconnect if nobody is there any more."""
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    return message.get("body", b""), message.get("more_body", False)
 
 
 class Intake:

@@ -26,6 +26,9 @@ from jobsight.store.protocol import Store, StoreError
 HERE = os.path.dirname(__file__)
 BOKEH = os.path.join(os.path.dirname(bokeh.__file__), "server", "static", "js")
 
+# What this machine calls itself; the last as releases of the framework before 1.0 read the one before.
+LOCAL = ["127.0.0.1", "localhost", "[::1]", "["]
+
 
 def application(
     store: Store,
@@ -48,7 +51,7 @@ def application(
     take = http.receiver(store.append, quarantine, gate, limits)
     app.add_middleware(Shortcut, answer=take, trouble=StoreError, excuse=_away)
     if local:
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=LOCAL)
     if access is not None:
         app.add_middleware(Private)
     if web is not None:

@@ -63,8 +63,12 @@ def read(path: str) -> Notice | None:
         text = files.read_at(os.path.join(path, FILE), 0, 65536)
     if not text:
         return None
-    said = json.loads(text)
-    return Notice(**{name: said[name] for name in Notice._fields if name in said})
+    try:
+        said = json.loads(text)
+        return Notice(**{name: said[name] for name in Notice._fields if name in said})
+    except (ValueError, TypeError):
+        # A power cut may leave anything of a file that was being written.
+        return None
 
 
 def token(path: str) -> str:

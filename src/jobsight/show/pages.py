@@ -57,18 +57,7 @@ def router(views: Views) -> APIRouter:
 
     @routes.get("/job/{key:name}")
     def job(request: Request, view: Annotated[View, Depends(views)], key: str) -> HTMLResponse:
-        now = time.time()
-        found = view.job(key, now, 10)
-        if found is None:
-            return _page(request, "lost.html", 404, key=key, cluster="", viewer=view.viewer)
-        figures = found["summary"]
-        every = figures["every"]
-        return _page(
-            request, "job.html", cluster=figures["cluster"], profile=found, job=figures, viewer=view.viewer,
-            reasons=reasons(figures, found["missing"]), commands=shares(figures["commands"]), every=every,
-            next=max(1, round(figures["seen"] + every - now)), scaling=view.scaling(key, now),
-            facts=facts(figures),
-        )  # fmt: skip
+        return explained(request, view, key)
 
     @routes.get("/compare")
     def compare(
@@ -88,16 +77,33 @@ def router(views: Views) -> APIRouter:
     return routes
 
 
+def explained(request: Request, view: View, key: str) -> HTMLResponse:
+    """The page of one job."""
+    now = time.time()
+    found = view.job(key, now, 10)
+    if found is None:
+        return _page(request, "lost.html", 404, key=key, cluster="", viewer=view.viewer)
+    figures = found["summary"]
+    every = figures["every"]
+    return _page(
+        request, "job.html", cluster=figures["cluster"], profile=found, job=figures, viewer=view.viewer,
+        reasons=reasons(figures, found["missing"]), commands=shares(figures["commands"]), every=every,
+        next=max(1, round(figures["seen"] + every - now)), scaling=view.scaling(key, now),
+        facts=facts(figures),
+    )  # fmt: skip
+
+
 def started(request: Request, view: View) -> HTMLResponse:
     """The start page."""
     now = time.time()
     nodes = view.nodes(now)
     squares = [square(node) for node in nodes]
     running = view.running(now)
+    others = view.others(running, now)
     running.sort(key=lambda job: (-(job["cpus"] or 0), -(job["cores_now"] or 0), -(job["memory_now"] or 0)))
     return _page(
         request, "start.html", cluster=cluster(nodes), nodes=nodes, viewer=view.viewer,
-        answer=answer(nodes, running, own=not view.viewer.everything),
+        answer=answer(nodes, [*running, *others], own=not view.viewer.everything), count=len(running) + len(others),
         squares=squares, words=WORDS, counts=Counter(look["word"] for look in squares), jobs=running, now=now,
     )  # fmt: skip
 

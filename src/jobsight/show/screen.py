@@ -12,8 +12,9 @@ MOST = 8
 def told(answers: dict[str, Any]) -> str:
     """Phases, nodes, cards and what to ask for next time, as far as there is something to tell."""
     parts = [_phases(answers["phases"]), _nodes(answers["balance"]), _cards(answers["cards"])]
-    sure = answers["binding"]["confidence"]
-    parts.append(f"{answers['binding']['sentence']} (confidence: {sure})")
+    binds = answers["binding"]
+    if binds["resource"] != "unknown":
+        parts.append(safe(f"{binds['sentence']} (confidence: {binds['confidence']})"))
     if answers["script"]:
         options = " ".join(line["option"] for line in answers["request"]["lines"])
         parts.append(f"next time  {options}   (--rightsize says why)")
@@ -88,7 +89,7 @@ def scale(found: dict[str, Any]) -> str:
         )
     law = found["law"]
     if law is None:
-        return "\n".join([*lines, "", f"No speed-up law. {found['refused']}"])
+        return "\n".join([*lines, "", safe(f"No speed-up law. {found['refused']}")])
     return "\n".join([*lines, "", _runs(found), "", found["sentence"], *_law(law)])
 
 

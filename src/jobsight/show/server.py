@@ -235,7 +235,7 @@ def _config(
             tokens,
             gate,
             Limits(options.requests, options.rate),
-            local=host == "127.0.0.1",
+            local=host in ("127.0.0.1", "::1"),
             shown=not options.ingest_only,
             access=options.access,
             statistics=options.stats,

@@ -3,6 +3,7 @@
 A `View` is the store as one viewer sees it, and the only way to the store for whatever answers requests.
 """
 
+import math
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ from jobsight.show.access import EVERYBODY, Admission, Viewer
 from jobsight.store.embedded import Embedded
 from jobsight.store.protocol import JobQuery, Store
 
+# Running jobs that are shown with all their figures.
+MOST = 10_000
 # What a running job used in its last interval. Ten minutes hold that interval at any sensible sampling rate.
 LATEST = """
 SELECT job_key, source, sum(cores), sum(memory) FROM (
@@ -54,14 +57,37 @@ class View:
 
     def running(self, now: float) -> list[dict[str, Any]]:
         """Running jobs with what they use now; the mean over their life where the last interval is not known."""
-        rows = self._store.query(LATEST, [now - 600])
-        latest = {(key, source): (cores, memory) for key, source, cores, memory in rows}
+        latest = self._latest(now)
         found = []
-        for item in self.jobs(JobQuery(state="running", limit=10_000), now):
+        for item in self.jobs(JobQuery(state="running", limit=MOST), now):
             cores, memory = latest.get((item["key"], item["source"]), (item["cores_mean"], item["memory_mean"]))
             whole = item["memory_limit"] and item["memory_limit"] * len(item["nodes"])  # limits are per node
             found.append({**item, "cores_now": cores, "memory_now": memory, "memory_whole": whole})
         return found
+
+    def others(self, running: list[dict[str, Any]], now: float) -> list[dict[str, Any]]:
+        """What jobs use that run too, where there are more than a list takes: `key`, `cores_now` and `memory_now`, no
+        more, for nobody looks at each of them.
+        """
+        if len(running) < MOST:
+            return []
+        shown = {item["key"] for item in running}
+        latest = self._latest(now)
+        found = []
+        for key in self._store.running(now, self.viewer.sight):
+            if key not in shown:
+                cores, memory = latest.get((key, "cgroup"), (None, None))
+                # Who counts the totals of a job; see `analyse.summary.source_of`.
+                if cores is None:
+                    cores, memory = latest.get((key, "process"), (None, memory))
+                found.append({"key": key, "cores_now": cores, "memory_now": memory})
+        return found
+
+    def _latest(self, now: float) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+        """Cores and memory of the last interval of each job, by key and source."""
+        since = now - 600
+        rows = self._store.query(LATEST, [since], (since, math.inf))
+        return {(key, source): (cores, memory) for key, source, cores, memory in rows}
 
     def job(self, key: str, now: float, points: int = POINTS) -> dict[str, Any] | None:
         """One job whole, by its key. Somebody else's is not there, as one that never was."""

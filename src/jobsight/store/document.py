@@ -31,6 +31,8 @@ INDEXES = (
     "ALTER TABLE job ADD COLUMN IF NOT EXISTS waits boolean NOT NULL DEFAULT false",
     "CREATE INDEX IF NOT EXISTS job_order ON job (alive DESC, seen DESC, started DESC)",
     "CREATE INDEX IF NOT EXISTS job_owned ON job (owner, alive DESC, seen DESC, started DESC)",
+    "CREATE INDEX IF NOT EXISTS job_charged ON job (account, alive DESC, seen DESC, started DESC)",
+    "CREATE INDEX IF NOT EXISTS job_waits ON job (seen) WHERE waits",
 )
 PUT = (
     f"INSERT INTO job ({', '.join(COLUMNS)}) VALUES ({', '.join(['%s'] * len(COLUMNS))}) ON CONFLICT (key) "
@@ -69,6 +71,11 @@ class Documents:
         seen, names = within(sight, "%s")
         found = self._found(f"WHERE key = %s AND {seen}", [key, *map(_storable, names)])
         return found[0] if found else None
+
+    def running(self, now: float, sight: Sight | None) -> list[str]:
+        seen, names = within(sight, "%s")
+        asked = f"SELECT key FROM job WHERE {STATES['running'].replace('?', '%s')} AND {seen}"
+        return [row[0] for row in self._pool.query(asked, [now, *map(_storable, names)])]
 
     def accounts(self, sight: Sight | None) -> list[str]:
         seen, names = within(sight, "%s")

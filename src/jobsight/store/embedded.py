@@ -161,6 +161,9 @@ class Embedded:
     def job(self, key: str, sight: Sight | None = None) -> dict[str, Any] | None:
         return self.small.job(key, sight)
 
+    def running(self, now: float, sight: Sight | None = None) -> list[str]:
+        return self.small.running(now, sight)
+
     def accounts(self, sight: Sight | None = None) -> list[str]:
         return self.small.accounts(sight)
 

@@ -118,6 +118,9 @@ class Postgres:
     def job(self, key: str, sight: Sight | None = None) -> dict[str, Any] | None:
         return self._documents.job(key.replace("\0", "\ufffd"), sight)
 
+    def running(self, now: float, sight: Sight | None = None) -> list[str]:
+        return self._documents.running(now, sight)
+
     def accounts(self, sight: Sight | None = None) -> list[str]:
         return self._documents.accounts(sight)
 

@@ -167,6 +167,9 @@ class Store(Amends, Protocol):
     def job(self, key: str, sight: Sight | None = None) -> dict[str, Any] | None:
         """One job's document; None also if it is not to be seen."""
 
+    def running(self, now: float, sight: Sight | None = None) -> list[str]:
+        """The keys of all jobs that run, however many."""
+
     def accounts(self, sight: Sight | None = None) -> list[str]:
         """The accounts that jobs in sight are charged to."""
 

@@ -32,6 +32,7 @@ DROP INDEX IF EXISTS job_seen;
 CREATE INDEX IF NOT EXISTS job_search ON job (seen, alive, started, nodes, {SEARCHED});
 CREATE INDEX IF NOT EXISTS job_order ON job (alive DESC, seen DESC, started DESC);
 CREATE INDEX IF NOT EXISTS job_owned ON job (owner, alive DESC, seen DESC, started DESC);
+CREATE INDEX IF NOT EXISTS job_charged ON job (account, alive DESC, seen DESC, started DESC);
 CREATE INDEX IF NOT EXISTS job_owner ON job (owner, seen);
 CREATE INDEX IF NOT EXISTS job_account ON job (account, owner);
 CREATE INDEX IF NOT EXISTS job_waits ON job (seen) WHERE waits;
@@ -71,6 +72,17 @@ class Small:
     def __init__(self, path: str) -> None:
         self._lock = threading.Lock()
         self._connection = sqlite3.connect(os.path.join(path, "small.sqlite"), check_same_thread=False)
+        try:
+            self._prepare(path)
+        except BaseException:
+            self._connection.close()
+            raise
+        # Those who read do not wait for those who write, nor they for them.
+        self._reading = threading.Lock()
+        self._reader = sqlite3.connect(os.path.join(path, "small.sqlite"), check_same_thread=False)
+        self._reader.execute("PRAGMA query_only = on")
+
+    def _prepare(self, path: str) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.execute(f"PRAGMA cache_size = -{CACHE}")
@@ -79,14 +91,13 @@ class Small:
         if number > LAYOUT:
             raise StoreError(f"{path} was written by a newer jobsight (layout {number}, this one knows {LAYOUT})")
         for layout in range(number, LAYOUT) if number else ():
-            self._connection.executescript(MIGRATIONS[layout])
+            # With its number in one transaction: broken off, it is made from the beginning at the next start.
+            self._connection.executescript(
+                f"BEGIN IMMEDIATE; {MIGRATIONS[layout]} PRAGMA user_version = {layout + 1}; COMMIT;"
+            )
         self._connection.executescript(SCHEMA)
         self._connection.execute(f"PRAGMA user_version = {LAYOUT}")
         self._connection.commit()
-        # Those who read do not wait for those who write, nor they for them.
-        self._reading = threading.Lock()
-        self._reader = sqlite3.connect(os.path.join(path, "small.sqlite"), check_same_thread=False)
-        self._reader.execute("PRAGMA query_only = on")
 
     def counted(self) -> tuple[int, bytes]:
         """The last segment counted into jobs, and what was derived from it."""
@@ -135,6 +146,12 @@ class Small:
         found = self._documents(f"WHERE key = ? AND {seen}", [key, *names])
         return found[0] if found else None
 
+    def running(self, now: float, sight: Sight | None) -> list[str]:
+        seen, names = within(sight, "?")
+        asked = f"SELECT key FROM job WHERE {STATES['running']} AND {seen}"
+        with self._reading:
+            return [row[0] for row in self._reader.execute(asked, [now, *names])]
+
     def accounts(self, sight: Sight | None) -> list[str]:
         seen, names = within(sight, "?")
         asked = f"SELECT DISTINCT account FROM job WHERE account <> '' AND {seen} ORDER BY account"
@@ -171,7 +188,9 @@ class Small:
             first = order.replace("alive", "+alive")
             clauses.append("seen >= 0")
         # Sorted are places, and not documents: a list is short, what it is taken from is not.
-        found = f"SELECT rowid FROM job WHERE {' AND '.join([*clauses, seen])} {first} LIMIT ?"
+        # Those that wait are few among all there ever were; left to itself the engine looks at all for their order.
+        table = "job INDEXED BY job_waits" if query.state == "pending" else "job"
+        found = f"SELECT rowid FROM {table} WHERE {' AND '.join([*clauses, seen])} {first} LIMIT ?"
         # The sign keeps the index by that order out of it: that would be gone through from its beginning.
         again = "ORDER BY +alive DESC, +seen DESC, +started DESC"
         return self._documents(f"WHERE rowid IN ({found}) {again}", [*values, *owners, query.limit])
