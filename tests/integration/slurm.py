@@ -246,9 +246,8 @@ class Slurm:
         more = " Gres=gpu:a100:2" if large else ""
         hidden = PRIVATE_CONF if large else ""
         nodes = "".join(NODE_CONF.format(node=n, host=host, port=self._ports[n], more=more) for n in self.nodes)
-        first = 1000 * (1 + os.getpid() % 60000) + 200 * (
-            self._number % 5
-        )  # the largest that Slurm takes is some 67 million
+        # The largest that Slurm takes is some 67 million.
+        first = 1000 * (1 + os.getpid() % 60000) + 200 * (self._number % 5)
         version = "v2" if (CGROUP / "cgroup.controllers").exists() else "v1"
         places = self.conf.parent
         added = GPU_CONF if large else ""
