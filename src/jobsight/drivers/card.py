@@ -4,7 +4,9 @@ What is not known is None. What cannot be is made None here, in one place for al
 all bits set, by 255 degrees or by a power that no board takes, and one such number would be the peak of a job.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
+
+from jobsight.collector import ParseError
 
 # All bits set, in the widths that libraries use.
 NOTHING = frozenset({2**64 - 1, 2**63 - 1, 2**32 - 1, 2**31 - 1})
@@ -15,6 +17,10 @@ OVER = 1.1
 STRONGEST = 5000.0
 FASTEST = 20_000_000_000
 LARGEST = 2**50
+# No card, device file or process has a higher number.
+HIGHEST = 2**30
+# All ones of 64 bits are said, and are no number; what is larger is no answer.
+FARTHEST = 2**65
 
 RATIOS = (
     "utilization", "memory_utilization", "sm_active", "sm_occupancy", "tensor_active", "memory_active", "fan",
@@ -23,6 +29,7 @@ SIZES = ("memory_total", "memory_used")
 CLOCKS = ("clock", "memory_clock", "clock_max", "memory_clock_max")
 POWERS = ("power", "power_limit", "power_least", "power_most")
 TEMPERATURES = ("temperature", "memory_temperature")
+NUMBERS = ("ordinal", "minor", "xid")
 COUNTERS = (
     "busy", "energy", "pcie_sent", "pcie_received", "ecc_corrected", "ecc_uncorrected", "power_capped", "overheated",
 )  # fmt: skip
@@ -109,12 +116,35 @@ def plain(reading: Reading) -> dict[str, Any]:
 
 
 def reading_of(values: Any) -> Reading:
-    """The way back, without what cannot be. ValueError if it is not what `plain` gives."""
-    try:
-        cards = [plausible(Card(**row)) for row in values["cards"]]
-        return Reading(cards, [plausible_holder(Holder(**row)) for row in values["holders"]])
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"expected cards and holders, got {values!r:.80}: {error}") from None
+    """The way back, without what cannot be. ParseError if it is not what `plain` gives."""
+    if not isinstance(values, dict) or values.keys() != {"cards", "holders"}:
+        raise ParseError(f"expected cards and holders, got {values!r:.80}")
+    if not all(isinstance(rows, list) for rows in values.values()):
+        raise ParseError(f"expected lists of cards and holders, got {values!r:.80}")
+    cards = [plausible(Card(**_checked(Card, row))) for row in values["cards"]]
+    return Reading(cards, [plausible_holder(Holder(**_checked(Holder, row))) for row in values["holders"]])
+
+
+def _checked(kind: type[Any], row: Any) -> dict[str, Any]:
+    """Values that are what their fields are declared as."""
+    fields = kind.__annotations__
+    if not isinstance(row, dict) or not {"vendor"} & fields.keys() <= row.keys() <= fields.keys():
+        raise ParseError(f"expected values of a {kind.__name__.lower()}, got {row!r:.80}")
+    if kind is Holder and not (row.keys() >= {"uuid", "pid", "kind"} and within(row["pid"], 1, HIGHEST)):
+        raise ParseError(f"expected a card, a pid and a kind, got {row!r:.80}")
+    return {name: _value(name, fields[name], value) for name, value in row.items()}
+
+
+def _value(name: str, declared: Any, value: Any) -> Any:
+    kinds = get_args(declared) or (declared,)
+    if isinstance(value, str) and str in kinds:
+        return value.encode("utf-8", "backslashreplace").decode()
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if float in kinds and number and abs(value) < FARTHEST:
+        return float(value)
+    if type(value) in kinds and (not number or abs(value) < FARTHEST):
+        return value
+    raise ParseError(f"{name}: expected {declared}, got {value!r:.80}")
 
 
 def plausible(card: Card) -> Card:
@@ -126,6 +156,7 @@ def plausible(card: Card) -> Card:
         **dict.fromkeys(CLOCKS, (0, FASTEST)),
         **dict.fromkeys(TEMPERATURES, (COLDEST, HOTTEST)),
         **dict.fromkeys(COUNTERS, (0, 2**62)),
+        **dict.fromkeys(NUMBERS, (0, HIGHEST)),
         **dict.fromkeys(POWERS, (0, STRONGEST)),
         "power": (0, OVER * most if most else STRONGEST),
     }

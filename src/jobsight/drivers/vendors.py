@@ -7,10 +7,10 @@ of AMD and Intel also draw on screens: there the library must be installed too, 
 
 import json
 from _thread import allocate_lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobsight.clock import SystemClock
-from jobsight.collector import AbsentError
+from jobsight.collector import AbsentError, ParseError
 from jobsight.drivers.attendant import ANSWER, Attendant, AttendantError, LateError
 from jobsight.drivers.card import Card, Reading, reading_of
 from jobsight.drivers.soname import ROCM, XPUM, places
@@ -50,6 +50,13 @@ NEEDS = tuple(vendor.module for vendor in VENDORS)
 def recorded_as(vendor: Vendor) -> str:
     """Where a copy has a maker's readings."""
     return f"{RECORDED}/{vendor.name}.json"
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ParseError(f"expected a reading as JSON: {error}") from None
 
 
 class Cards:
@@ -105,7 +112,7 @@ class Cards:
         for vendor in {vendor.name: vendor for vendor in VENDORS}.values():
             text = host.glimpse(recorded_as(vendor), "uuid")
             if text is not None:
-                reading = reading_of(json.loads(text))
+                reading = reading_of(_loaded(text))
                 found.cards.extend(reading.cards)
                 found.holders.extend(reading.holders)
         return found
