@@ -173,3 +173,14 @@ def test_one_machine_asks_and_that_is_where_the_daemon_runs(tmp_path: Path) -> N
 def test_ambient_capabilities_are_read() -> None:
     assert scheduler.ambient("CapEff:\tffff\nCapAmb:\t00000000000000c0\n") == 0xC0
     assert scheduler.ambient("") == 0
+
+
+def test_programs_that_nobody_set_up_are_absent_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unconfigured(*_: object, **__: object) -> Output:
+        raise CommandError("sacct ended with code 1: sacct: fatal: Could not establish a configuration source")
+
+    machine = Machine()
+    errand = machine.errand()
+    monkeypatch.setattr(machine, "run", unconfigured)
+    with pytest.raises(AbsentError, match="configuration source"):
+        errand.ask(("sacct",))

@@ -361,6 +361,14 @@ def people() -> Iterator[None]:
                         subprocess.run(["userdel", user], check=True, capture_output=True)
 
 
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """One cluster at a time: two on a small machine make each other late."""
+    with Path(tempfile.gettempdir(), "jobsight-test-slurm.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def exists(user: str) -> bool:
     with contextlib.suppress(KeyError):
         return bool(pwd.getpwnam(user))
@@ -396,7 +404,7 @@ def running(nodes: int) -> Iterator[Slurm]:
     base = Path(tempfile.mkdtemp(prefix="jobsight-slurm-"))
     cluster = Slurm(base, nodes)
     try:
-        with people():
+        with alone(), people():
             try:
                 try:
                     cluster.start()

@@ -8,6 +8,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,11 +101,14 @@ def seen(pair_of_nodes: Slurm) -> Iterator[Seen]:
 
 def finish(slurm: Slurm, jobs: dict[str, str]) -> None:
     """Wait until the database knows how all ended but those that never begin."""
+    told = 0.0
 
     def begun_again() -> bool:
-        # A requeued job waits for two minutes unless it is told not to.
+        nonlocal told
+        # A requeued job waits for two minutes unless it is told not to; told all the time it is put off every time.
         state = slurm.state(jobs["requeued"])
-        if state == "PENDING":
+        if state == "PENDING" and time.monotonic() - told > 10:
+            told = time.monotonic()
             with contextlib.suppress(AssertionError):  # it has begun meanwhile
                 slurm.run("scontrol", "update", f"JobId={jobs['requeued']}", "StartTime=now")
         return state == "COMPLETED"

@@ -24,6 +24,8 @@ SHORTEST = 10.0
 # Whether the daemon is here is looked up anew after so many runs.
 LOOK_AGAIN = 30
 PROBE = 5.0
+# What Slurm's programs say where nobody set them up, whoever else's daemon runs here.
+UNCONFIGURED = "Could not establish a configuration source"
 # Bits of CAP_SETGID and CAP_SETUID, see capabilities(7).
 SET_IDENTITY = 1 << 6 | 1 << 7
 
@@ -88,6 +90,10 @@ class Errand:
         try:
             text = self._host.run(words, max(0.1, self._deadline - began), **options).text
             good = True
+        except CommandError as error:
+            if UNCONFIGURED in str(error):
+                raise AbsentError(str(error)) from None
+            raise
         finally:
             took = self._clock.steady() - began
             self._calls.add(took, good=good)
