@@ -70,6 +70,7 @@ class Serve(NamedTuple):
     key_file: str | None = None
     requests: int = 256  # how many may be sending at the same moment
     rate: int | None = None  # messages a second that one token may send on average
+    scheduler_nodes: tuple[str, ...] = ()  # nodes that may tell of all the cluster's jobs; any if not set
     kafka: Kafka | None = None
     ingest_only: bool = False  # no pages and no API: one of several servers that write into one database
     web_config_file: str | None = None  # HTTPS and passwords as Prometheus' programs have them

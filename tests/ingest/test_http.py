@@ -120,6 +120,21 @@ def test_too_much_at_once_is_413_and_says_what(
         assert reason in said["error"]
 
 
+def test_only_chosen_nodes_speak_for_their_cluster(tmp_path: Path) -> None:
+    """What is about other people's jobs is refused from the others, and kept; what is about themselves is taken."""
+    queue = (Path(__file__).parents[1] / "wire/0.1/slurmqueue.jsonl").read_bytes().splitlines()[0]
+    node = json.loads(queue)["node"]
+    body = b"\n".join([queue, load_line(BOOT)])
+    with opened(tmp_path, Limits(speakers=("slurm1",))) as door:
+        _, said = door.post(body)
+        assert (said["accepted"], said["refused"]) == (1, 1)
+        assert f"{node} is none of serve.scheduler_nodes" in said["reasons"][0]["reason"]
+        assert [json.loads(line)["collector"] for line in door.lines] == ["load"]
+    with opened(tmp_path, Limits(speakers=(node,))) as door:
+        _, said = door.post(body)
+        assert (said["accepted"], said["refused"]) == (2, 0)
+
+
 def test_a_bomb_costs_neither_memory_nor_an_answer(tmp_path: Path) -> None:
     """A gigabyte of one line in a megabyte, sent whole."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)

@@ -290,6 +290,20 @@ def test_what_only_a_newer_program_can_read_waits_for_it(opened: Begin) -> None:
         assert store.digest() == 0
 
 
+def test_an_entry_that_cannot_be_unpacked_stops_no_other(opened: Begin, capsys: pytest.CaptureFixture[str]) -> None:
+    store = opened()
+    store.append([load_line(BOOT + 100)]).result(10)
+    with psycopg.connect(store._url, autocommit=True) as connection:
+        connection.execute("INSERT INTO inbox (payload) VALUES ('no stream')")
+    store.append([load_line(BOOT + 110)]).result(10)
+    assert store.digest() == 2
+    assert store.query("SELECT count(*) FROM load") == [(2,)]
+    ((payload, trouble),) = store.query("SELECT payload, trouble FROM inbox")
+    assert payload == b"no stream"
+    assert "header check" in trouble
+    assert "was set aside" in capsys.readouterr().err
+
+
 def test_a_name_too_long_for_an_index_costs_its_own_message_only(
     opened: Begin, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from jobsight.cli.arguments import FailedError, WrongUseError
 from jobsight.cli.load import Progress
 from jobsight.formats import when
 from jobsight.settings import DATABASES
-from jobsight.store.protocol import JobQuery, Store, StoreError
+from jobsight.store.protocol import InUseError, JobQuery, Store, StoreError
 
 # Of jobs that are left alone, how many are named.
 TOLD = 10
@@ -27,8 +27,10 @@ def recounted(place: str, given: argparse.Namespace) -> int:
         raise WrongUseError(str(error)) from None
     try:
         store: Store = open_database(place) if place.startswith(DATABASES) else open_store(place)
-    except StoreError as error:
+    except InUseError as error:
         raise FailedError(f"{error}; stop the server first") from None
+    except StoreError as error:
+        raise FailedError(str(error)) from None
     try:
         store.digest()
         _mark(store, since, until, given.job)

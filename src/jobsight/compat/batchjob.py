@@ -11,6 +11,9 @@ from typing import Any
 from jobsight.collector import ParseError
 from jobsight.formats import nodelist, xxh3
 
+# A list of nodes may be what somebody set in their job's environment: longer ones are not spelt out.
+MOST_NAMES = 10_000
+
 Job = Mapping[str, Any]
 Facts = Mapping[str, Any]
 
@@ -89,14 +92,19 @@ def _nodes(job: Job, facts: Facts) -> str | None:
 
 def _names(job: Job, facts: Facts) -> list[str]:
     try:
-        return nodelist.expand(_nodes(job, facts) or "")
+        return nodelist.expand(_nodes(job, facts) or "", MOST_NAMES)
     except ParseError:
         return list(job["nodes"])
 
 
 def _count(job: Job, facts: Facts) -> Any:
     value = facts.get("node_count")
-    return len(_names(job, facts)) or None if value is None else value
+    if value is not None:
+        return value
+    try:
+        return nodelist.count(_nodes(job, facts) or "") or None
+    except ParseError:
+        return len(job["nodes"]) or None
 
 
 def _cpus(job: Job, facts: Facts) -> Any:

@@ -14,7 +14,7 @@ from starlette.types import Message
 from jobsight.ingest.accept import LARGEST, Refused, accept
 from jobsight.ingest.convoy import Append, Convoy
 from jobsight.ingest.gate import Gate, Scope
-from jobsight.ingest.limit import BusyError, DeniedError, Limits, Rate, Slots
+from jobsight.ingest.limit import CLUSTERWIDE, BusyError, DeniedError, Limits, Rate, Slots
 from jobsight.ingest.lines import Lines
 from jobsight.ingest.quarantine import Quarantine
 from jobsight.ingest.shortcut import PATH, Answer
@@ -138,6 +138,7 @@ class Intake:
         self._quarantine = quarantine
         self._scope = scope
         self._most = limits.messages
+        self._speakers = frozenset(limits.speakers)
         self._good: list[bytes] = []
         self._bad: list[Refused] = []
         self._size = 0
@@ -158,6 +159,10 @@ class Intake:
                 # Not set aside like one that cannot be read: it is well-formed, and somebody else's. The sender keeps
                 # it until it shows the right token.
                 raise DeniedError(403, wrong[1], path=wrong[0])
+            elif self._speakers and found.collector in CLUSTERWIDE and found.node not in self._speakers:
+                reason = f"{found.node} is none of serve.scheduler_nodes, which alone speak for their cluster"
+                found = Refused(line, "$.collector", reason)
+                self._bad.append(found)
             else:
                 self._good.append(found.line)
             self._size += len(found.line) + OVERHEAD

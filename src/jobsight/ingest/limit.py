@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 KNOWN = 10_000
 # How soon to come again when all hands are full. Agents add their own jitter.
 SOON = 2.0
+# Tables whose rows are about the whole cluster, not about the node that sends them: other people's jobs among them.
+CLUSTERWIDE = frozenset({"slurmjob", "slurmqueue", "slurmnode", "pbsjob", "emissionfactor"})
 
 
 class BusyError(OSError):
@@ -52,6 +54,8 @@ class Limits(NamedTuple):
     """Seconds a body may pause."""
     whole: float = 300.0
     """Seconds a body may take."""
+    speakers: tuple[str, ...] = ()
+    """Nodes that speak for their cluster, see `CLUSTERWIDE`; any if not set."""
 
 
 class Slots:

@@ -234,7 +234,7 @@ def _config(
             quarantine,
             tokens,
             gate,
-            Limits(options.requests, options.rate),
+            Limits(options.requests, options.rate, speakers=options.scheduler_nodes),
             local=host in ("127.0.0.1", "::1"),
             shown=not options.ingest_only,
             access=options.access,

@@ -1,5 +1,6 @@
 """Batches of the inbox into tables and jobs, each in one transaction: it counts once, wherever it was cut off."""
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -90,10 +91,9 @@ class Digestion:
         """How many were new. One message must not stop the others: a batch it spoils is halved until it is alone, and
         there it stays, with the reason.
         """
-        payloads = connection.execute(
-            "SELECT payload FROM inbox WHERE id = ANY(%s) ORDER BY id", [entries]
-        ).fetchall()
-        lines = [line for (payload,) in payloads for line in inbox.lines_of(payload)]
+        entries, lines = self._unpacked(connection, entries)
+        if not entries:
+            return 0
         try:
             return self._store(connection, entries, lines)
         except REFUSALS as error:
@@ -105,6 +105,20 @@ class Digestion:
             entries = inbox.divided(connection, entries[0], lines)
         half = len(entries) // 2
         return self._digest(connection, entries[:half]) + self._digest(connection, entries[half:])
+
+    def _unpacked(self, connection: Connection, entries: list[int]) -> tuple[list[int], list[bytes]]:
+        """The entries that can be read, and their lines; the others stay, with the reason."""
+        good, lines = [], []
+        for number, payload in connection.execute(
+            "SELECT id, payload FROM inbox WHERE id = ANY(%s) ORDER BY id", [entries]
+        ).fetchall():
+            try:
+                lines += inbox.lines_of(payload)
+                good.append(number)
+            except zlib.error as error:
+                self._say(f"entry {number} of the inbox was set aside: {error}")
+                connection.execute("UPDATE inbox SET trouble = %s WHERE id = %s", [str(error), number])
+        return good, lines
 
     def _store(self, connection: Connection, entries: list[int], lines: list[bytes]) -> int:
         read = [recall(line) for line in lines]

@@ -26,7 +26,7 @@ from jobsight.store.counter import Counter
 from jobsight.store.hot import REFUSALS, Hot
 from jobsight.store.log import Log
 from jobsight.store.plan import LEAST
-from jobsight.store.protocol import MOST_WAITING, Backlog, Change, JobQuery, Node, StoreError
+from jobsight.store.protocol import MOST_WAITING, Backlog, Change, InUseError, JobQuery, Node, StoreError
 from jobsight.store.sight import Sight
 from jobsight.store.small import Small
 from jobsight.store.status import Status, export, status
@@ -51,7 +51,7 @@ class Embedded:
             files.make_directory(path)
             self._lock = files.Lock(os.path.join(path, "lock"))
         except files.LockedError as error:
-            raise StoreError(f"the store is in use: {error}") from None
+            raise InUseError(f"the store is in use: {error}") from None
         except OSError as error:
             raise StoreError(f"cannot use {path}: {error.strerror}") from None
         try:

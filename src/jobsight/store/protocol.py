@@ -21,6 +21,10 @@ class StoreError(RuntimeError):
     """The store cannot be used, and a sentence that says why."""
 
 
+class InUseError(StoreError):
+    """Another process has it."""
+
+
 class Node(NamedTuple):
     """A node as its latest messages show it."""
 
