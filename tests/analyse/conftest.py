@@ -56,6 +56,11 @@ class Cluster:
         columns = {name: [row.get(name) for row in full] for name in names}
         return self._message("cgroup", time, columns, len(rows), node, boot, every)
 
+    def cards(self, time: float, *rows: dict[str, Any], node: str = "n1") -> Accepted:
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        return self._message("gpu", time, columns, len(rows), node, "b1", 10)
+
     def allocations(self, time: float, *rows: dict[str, Any], node: str = "n1") -> Accepted:
         plain = {"scheduler": "slurm", "job": "7", "source": "prolog"}
         full = [{**plain, **row} for row in rows]

@@ -11,6 +11,7 @@ from jobsight.simulate.cluster import Cluster
 from jobsight.simulate.sampler import Sampler
 from jobsight.simulate.truth import Place, Truth
 from jobsight.store.protocol import JobQuery, Store
+from tests.simulate.conftest import EVERY
 
 # One microsecond a reading is all that a control group rounds.
 MICRO = 1e-6
@@ -85,6 +86,34 @@ def test_sessions_are_exact_to_a_tick_of_each_of_their_processes(cluster: Cluste
     for truth, place, last in sessions:
         total = found[truth.number, place.node.name]["cpu_time"]
         assert total == pytest.approx(place.curve.at(last).cpu, abs=0.0201), truth.number
+
+
+def test_time_on_cards_is_exact_for_who_was_first_there(cluster: Cluster, store: Store) -> None:
+    """Of a card that passed on between two samples nobody can tell whose the work in between was."""
+    found: dict[tuple[str, str], float] = defaultdict(float)
+    for job in documents(store):
+        for part in job["parts"]:
+            if part["source"] == "gpu":
+                found[job["id"], part["node"]] += part["gpu_time"]
+    lives = Counter(truth.number for truth in cluster.truths)
+    held = [one for one in observed(cluster) if one.place.gpus and lives[one.truth.number] == 1]
+    stays = [
+        (place.node.name, card, truth.end)
+        for truth in cluster.plan.truths
+        for place in truth.places
+        for card in place.gpus
+    ]
+    alone = [one for one in held if not any(_before(one, *stay) for stay in stays)]
+    assert len(alone) > 2
+    for truth, place, last in alone:
+        worked = len(place.gpus) * place.curve.at(last).gpu
+        assert found[truth.number, place.node.name] == pytest.approx(worked, abs=1e-3), truth.number
+
+
+def _before(one: Observed, node: str, card: int, end: float) -> bool:
+    """Whether somebody left one of its cards since the sample before its first."""
+    mine = node == one.place.node.name and card in one.place.gpus
+    return mine and one.truth.start - EVERY < end <= one.truth.start + EVERY and end != one.truth.end
 
 
 def test_memory_peaks_are_those_of_the_kernel(cluster: Cluster, store: Store) -> None:

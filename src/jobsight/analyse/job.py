@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from jobsight.analyse.batch import Batch, joined
-from jobsight.analyse.growth import Gain
+from jobsight.analyse.growth import Gain, growth
 from jobsight.analyse.usage import Usage
 from jobsight.collector import ParseError
 from jobsight.formats import nodelist
@@ -46,11 +46,23 @@ class Part(Struct):
     oom_kills: int | None = None
     group_peak: int | None = None
     """The kernel's own high-water mark of the control group, page cache included."""
+    cpu_waited: float | None = None
+    """Time in which a task of the control group waited for a CPU."""
+    operations: int | None = None
+    """Reads and writes of storage by the control group."""
+    zombies_peak: int | None = None
     began: float | None = None
     """When it began here: its first process, or the first sight of its control group."""
     every: float = 0.0
     """Seconds between samples when it was last seen here."""
     commands: dict[str, float] = field(default_factory=dict)
+    gpus: int | None = None
+    """Cards it held at the most."""
+    gpu_time: float | None = None
+    """Time in which they computed, added up."""
+    gpu_held: float | None = None
+    """Time in which they were held, added up."""
+    gpu_memory_peak: int | None = None
 
     def add(self, time: float, usage: Usage) -> None:
         """Take one more interval."""
@@ -67,9 +79,21 @@ class Part(Struct):
         self.memory = usage.memory
         self.cpus = usage.cpus if usage.cpus is not None else self.cpus
         self.memory_limit = usage.memory_limit
+        if usage.gpus is not None:
+            self.gpus = _most(self.gpus, usage.gpus)
+            self.gpu_time = _plus(self.gpu_time, usage.gpu_time)
+            self.gpu_held = _plus(self.gpu_held, usage.gpus * usage.seconds)
+            self.gpu_memory_peak = _most(self.gpu_memory_peak, usage.gpu_memory)
         if usage.memory is not None:
             self.memory_seconds += usage.memory * usage.covered
             self.memory_covered += usage.covered
+
+    def add_group(self, before: dict[str, Any], now: dict[str, Any]) -> None:
+        """Take what a control group counts that no interval of usage has."""
+        self.group_peak = now["memory_peak"]
+        for mine, theirs in (("cpu_waited", "pressure_cpu"), ("operations", "reads"), ("operations", "writes")):
+            if now[theirs] is not None:
+                setattr(self, mine, _plus(getattr(self, mine), growth([before.get(theirs) or 0, now[theirs]])))
 
     def begin(self, time: float) -> None:
         self.began = time if self.began is None else min(self.began, time)
@@ -187,8 +211,9 @@ class Job(Struct, dict=True):
     def _settle_start(self) -> None:
         """Processes know when they began; where there are none, the first sight of a group is the best guess."""
         processes = [part.began for part in self.parts if part.source == "process"]
-        known = [began for began in processes or [part.began for part in self.parts] if began is not None]
-        if known and len(known) == len(processes or self.parts):
+        told = processes or [part.began for part in self._sampled]
+        known = [began for began in told if began is not None]
+        if known and len(known) == len(told):
             self.started, self.guessed = min(known), not processes
         if self.batch is not None and self.batch.start is not None:
             self.started, self.guessed = self.batch.start, False
@@ -198,7 +223,7 @@ class Job(Struct, dict=True):
     @property
     def alive(self) -> bool:
         """Whether it runs, as far as is known. Its scheduler's word counts unless it was sampled later."""
-        sampled = any(part.alive for part in self.parts)
+        sampled = any(part.alive for part in self._sampled)
         if self.batch is None:
             return sampled
         if self.batch.over or self.waits:
@@ -208,7 +233,12 @@ class Job(Struct, dict=True):
     @property
     def waits(self) -> bool:
         """Whether it is queued. One that is seen to run has begun, whatever was heard last of the queue."""
-        return self.batch is not None and self.batch.waits and not any(part.alive for part in self.parts)
+        return self.batch is not None and self.batch.waits and not any(part.alive for part in self._sampled)
+
+    @property
+    def _sampled(self) -> list[Part]:
+        """What tells that it is there. A card may be somebody's who has gone, where nobody took it back."""
+        return [part for part in self.parts if part.source != "gpu"] or self.parts
 
     @property
     def pace(self) -> float:

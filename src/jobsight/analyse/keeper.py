@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from jobsight import catalogue
+from jobsight.analyse.capacity import Capacity
 from jobsight.analyse.job import Job
 from jobsight.analyse.late import Due, Late, due, marks
 from jobsight.analyse.ledger import Ledger
 from jobsight.analyse.sample import WANTED
 from jobsight.analyse.sequence import in_order
 from jobsight.analyse.slice import Share, Slice
+from jobsight.analyse.stint import Stint
+from jobsight.analyse.tally import Tally
 from jobsight.analyse.usage import Usage
 from jobsight.ingest.accept import Accepted
 from jobsight.schema.message import Status
@@ -29,6 +32,9 @@ DERIVED: dict[str, type[Any]] = {
     "due": Due,
     "slice": Slice,
     "share": Share,
+    "tally": Tally,
+    "capacity": Capacity,
+    "stint": Stint,
 }
 
 
@@ -42,7 +48,7 @@ class Keeper:
 
     def restore(self, small: Jobs, hot: Rows) -> None:
         self._ledger = Ledger(Documents(small))
-        for collector in ("hardware", "process", "cgroup"):
+        for collector in ("hardware", "process", "cgroup", "gpu"):
             for sample in last_samples(hot, collector):
                 self._ledger.restore(sample)
 

@@ -37,6 +37,7 @@ class Last:
         self.every = DEFAULT_EVERY
         self.totals: dict[Ident, Total] = {}
         self.groups: dict[Name, dict[str, Any]] = {}
+        self.cards: dict[str, float] = {}
         self.jobs: dict[Name, str] = {}
 
     def move_on(self, sample: Accepted) -> None:

@@ -8,18 +8,20 @@ from collections import defaultdict
 from collections.abc import Container
 from typing import NamedTuple
 
+from jobsight.analyse import held
 from jobsight.analyse.batch import SOURCES, batches
 from jobsight.analyse.growth import Ident, gains
+from jobsight.analyse.inventory import Inventory
 from jobsight.analyse.job import Job, Part
-from jobsight.analyse.last import AHEAD, RECENT, Last, Said, Since, comes_late, interval_of, since_last
+from jobsight.analyse.last import RECENT, Last, Said, Since, comes_late, interval_of, since_last
 from jobsight.analyse.register import DEFAULT_EVERY, Known, Register
 from jobsight.analyse.sample import Name, column, groups, idents, labels, rows_by_job, totals
-from jobsight.analyse.usage import Machine, Usage, of_group, of_processes
+from jobsight.analyse.usage import Usage, of_group, of_processes
 from jobsight.ingest.accept import Accepted
 from jobsight.store.protocol import FRESH
 
-# Of what was said of a machine, how much is remembered: what is said next may be heard before it holds.
-REMEMBERED = 4
+# What is set against the sample before.
+SAMPLED = ("process", "cgroup", "gpu")
 
 
 class Stamped(NamedTuple):
@@ -39,8 +41,7 @@ class Ledger:
         self._register = Register(known)
         # By cluster, node and collector, then by boot: two machines of one name must not look like endless reboots.
         self._last: dict[tuple[str, str, str], dict[str, Last]] = defaultdict(dict)
-        # What each node's hardware was said to be, and when.
-        self._machines: dict[tuple[str, str], list[tuple[float, Machine]]] = {}
+        self._inventory = Inventory()
         # What each node's last allocation messages say of its jobs, which may not be known yet: they come first.
         self._said: dict[tuple[str, str], list[Said]] = {}
         self._usage: list[Stamped] = []
@@ -51,12 +52,14 @@ class Ledger:
     def take(self, sample: Accepted) -> None:
         """Count one message that went well."""
         if sample.collector == "hardware":
-            self._take_machine(sample)
+            since = self._inventory.learn(sample)
+            if since is not None and self._newest(sample) >= since:
+                self._late.append(sample)
         if sample.collector == "allocation":
             self._take_allocation(sample)
         if sample.collector in SOURCES:
             self._take_batches(sample)
-        if sample.collector not in ("process", "cgroup"):
+        if sample.collector not in SAMPLED:
             return
         boots = self._last[sample.cluster, sample.node, sample.collector]
         if comes_late(sample, boots):
@@ -65,8 +68,10 @@ class Ledger:
         last = boots.setdefault(sample.boot, Last())
         if sample.collector == "process":
             self._take_processes(sample, last)
-        else:
+        elif sample.collector == "cgroup":
             self._take_groups(sample, last)
+        else:
+            self._take_cards(sample, last)
         last.move_on(sample)
         for boot in [boot for boot, other in boots.items() if sample.time - other.time > FRESH * other.every]:
             if boot != sample.boot:
@@ -75,19 +80,17 @@ class Ledger:
     def restore(self, sample: Accepted) -> None:
         """Remember a sample that was counted in an earlier life."""
         if sample.collector == "hardware":
-            self._learn_machine(sample)
+            self._inventory.learn(sample)
             return
         last = self._last[sample.cluster, sample.node, sample.collector].setdefault(sample.boot, Last())
         last.move_on(sample)
         if sample.collector == "process":
             last.totals = totals(sample, idents(sample), {})
-        else:
+        elif sample.collector == "cgroup":
             last.groups = groups(sample, {})
-        last.jobs = {
-            name: self._register.counted(sample, name).key
-            for name, rows in rows_by_job(sample).items()
-            if not _dead(sample, rows)
-        }
+        else:
+            last.cards = held.counters(sample)
+        last.jobs = {name: self._register.counted(sample, name).key for name in _names(sample)}
 
     def emptied(self) -> tuple[list[Stamped], list[Job]]:
         """Hand over what was made since the last call."""
@@ -118,34 +121,11 @@ class Ledger:
         return min(began, default=None)
 
     def _lasts(self, cluster: str, node: str) -> list[Last]:
-        found = (self._last.get((cluster, node, collector), {}) for collector in ("process", "cgroup"))
+        found = (self._last.get((cluster, node, collector), {}) for collector in SAMPLED)
         return [last for boots in found for last in boots.values()]
 
     def _newest(self, sample: Accepted) -> float:
         return max((last.time for last in self._lasts(sample.cluster, sample.node)), default=0.0)
-
-    def _take_machine(self, sample: Accepted) -> None:
-        known = [
-            machine for time, machine in self._machines.get((sample.cluster, sample.node), ()) if time < sample.time
-        ]
-        self._learn_machine(sample)
-        since = sample.time if known else sample.time - AHEAD
-        if (known or [Machine()])[-1] != _machine(sample) and self._newest(sample) >= since:
-            self._late.append(sample)
-
-    def _learn_machine(self, sample: Accepted) -> None:
-        place = sample.cluster, sample.node
-        if sample.count:
-            told = sorted([*self._machines.get(place, ()), (sample.time, _machine(sample))])
-            self._machines[place] = told[-REMEMBERED:]
-
-    def _machine_of(self, sample: Accepted) -> Machine:
-        """As it was last said to be; where nothing was said before, what is said a moment later."""
-        told = self._machines.get((sample.cluster, sample.node), ())
-        before = [machine for time, machine in told if time <= sample.time]
-        if before:
-            return before[-1]
-        return next((machine for time, machine in told if time <= sample.time + AHEAD), Machine())
 
     def _take_allocation(self, sample: Accepted) -> None:
         place = sample.cluster, sample.node
@@ -185,8 +165,8 @@ class Ledger:
         everyone = idents(sample)
         now = totals(sample, everyone, last.totals)
         gained = gains(last.totals, now)
-        owners, commands = column(sample, "owner"), column(sample, "command")
-        since, machine = since_last(sample, last), self._machine_of(sample)
+        owners, commands, states = (column(sample, name) for name in ("owner", "command", "state"))
+        since, machine = since_last(sample, last), self._inventory.at(sample)
         jobs: dict[Name, str] = {}
         for name, rows in rows_by_job(sample).items():
             members = [everyone[row] for row in rows]
@@ -207,6 +187,8 @@ class Ledger:
             interval = interval_of(since, None if began is None else sample.time - began, known=name in last.jobs)
             part = self._enter(sample, since, job, of_processes(job.key, interval, sample, rows, used, machine))
             part.add_commands([commands[row] for row in rows], used)
+            if "Z" in states:
+                part.zombies_peak = max(part.zombies_peak or 0, sum(states[row] == "Z" for row in rows))
             if began is not None:
                 part.begin(began)
         self._end(last, sample, kept=set(jobs.values()))
@@ -220,26 +202,46 @@ class Ledger:
 
     def _take_groups(self, sample: Accepted, last: Last) -> None:
         now = groups(sample, last.groups)
-        since, machine = since_last(sample, last), self._machine_of(sample)
+        since, machine = since_last(sample, last), self._inventory.at(sample)
         jobs: dict[Name, str] = {}
-        # Processes know of another life of a job that was requeued since the last sample.
-        seen = self._last.get((sample.cluster, sample.node, "process"), {}).get(sample.boot, Last()).jobs
         for name, group in now.items():
-            job = self._register.by_key(last.jobs.get(name))
-            if job is not None and job.batch and job.batch.over:
-                job = self._register.by_key(seen.get(name)) or job
-            job = job or self._register.job(sample, name, sample.time, exact=False)
+            job = self._continued(sample, last, name)
             jobs[name] = job.key
             known = last.jobs.get(name) == job.key
             self._describe(sample, name, job)
             before = last.groups.get(name, {}) if known else {}
             usage = of_group(job.key, interval_of(since, None, known=known), before, group, machine)
             part = self._enter(sample, since, job, usage)
-            part.group_peak = group["memory_peak"]
+            part.add_group(before, group)
             if not known:
                 part.begin(sample.time)
         self._end(last, sample, kept=set(jobs.values()))
         last.groups, last.jobs = now, jobs
+
+    def _take_cards(self, sample: Accepted, last: Last) -> None:
+        since = since_last(sample, last)
+        jobs: dict[Name, str] = {}
+        for name, cards in held.looks(sample).items():
+            if name is None:
+                continue
+            job = self._continued(sample, last, name)
+            jobs[name] = job.key
+            age = None if job.guessed else sample.time - job.started
+            interval = interval_of(since, age, known=last.jobs.get(name) == job.key)
+            part = self._enter(sample, since, job, held.of_cards(job.key, interval, cards, last.cards))
+            if part.began is None:
+                part.begin(sample.time - interval.seconds)
+        self._end(last, sample, kept=set(jobs.values()))
+        last.cards, last.jobs = held.counters(sample), jobs
+
+    def _continued(self, sample: Accepted, last: Last, name: Name) -> Job:
+        """The job of a name that says nothing of when it began: as a rule the one it was the last time."""
+        job = self._register.by_key(last.jobs.get(name))
+        if job is not None and job.batch and job.batch.over:
+            # Processes know of another life of a job that was requeued since the last sample.
+            seen = self._last.get((sample.cluster, sample.node, "process"), {}).get(sample.boot, Last()).jobs
+            job = self._register.by_key(seen.get(name)) or job
+        return job or self._register.job(sample, name, sample.time, exact=False)
 
     def _describe(self, sample: Accepted, name: Name, job: Job) -> None:
         for said in reversed(self._said.get((sample.cluster, sample.node), ())):
@@ -270,8 +272,11 @@ class Ledger:
                 self._touched[job.key] = job
 
 
-def _machine(sample: Accepted) -> Machine:
-    return Machine(sample.columns["cpus"][0], sample.columns["memory"][0]) if sample.count else Machine()
+def _names(sample: Accepted) -> list[Name]:
+    """The jobs that a sample shows to be there."""
+    if sample.collector == "gpu":
+        return held.names(sample)
+    return [name for name, rows in rows_by_job(sample).items() if not _dead(sample, rows)]
 
 
 def _dead(sample: Accepted, rows: list[int]) -> bool:

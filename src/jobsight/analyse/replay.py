@@ -14,10 +14,13 @@ from jobsight.store.protocol import Store
 HOUR = 3600.0
 # After everything.
 EVER = 4e9
-MEASURED = ("process", "cgroup")
+MEASURED = ("process", "cgroup", "gpu")
 DESCRIBED = ("hardware", "allocation")
 # Rows of a message in an order that does not depend on where they were kept.
-ORDER = {"process": "pid, started", "cgroup": "path", "hardware": "time", "allocation": "scheduler, job, source"}
+ORDER = {
+    "process": "pid, started", "cgroup": "path", "gpu": "uuid", "hardware": "time",
+    "allocation": "scheduler, job, source",
+}  # fmt: skip
 # Messages read at a time.
 MANY = 5000
 

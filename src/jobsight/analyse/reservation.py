@@ -18,15 +18,19 @@ class Reserved(Struct):
     requested: float | None = None
     given: float | None = None
     used: float | None = None
-    """Cores on average; of memory the highest of each node, added up; GPUs are not known."""
+    """Cores and GPUs on average; of memory the highest of each node, added up."""
 
 
 def reserved(
     batch: Batch | None, parts: list[Part], cores: float | None, elapsed: float | None
 ) -> dict[str, Reserved]:
-    """By kind: cores, memory, gpus, time. `parts` are those that counted the totals."""
+    """By kind: cores, memory, gpus, time. `parts` are those that counted the totals, and those of its cards."""
     said: Any = batch or Batch(0.0, "", "")
+    cards = [part for part in parts if part.source == "gpu"]
+    parts = [part for part in parts if part.source != "gpu"]
     limits = [part.memory_limit for part in parts]
+    gpus = total(part.gpus for part in cards) if said.gpus is None else said.gpus
+    computed, held = total(part.gpu_time for part in cards), total(part.gpu_held for part in cards)
     return {
         "cores": Reserved(said.requested_cpus, cpus(batch, parts), cores),
         "memory": Reserved(
@@ -34,7 +38,12 @@ def reserved(
             total(limits) if said.memory is None and None not in limits else said.memory,
             total(part.memory_peak for part in parts),
         ),
-        "gpus": Reserved(said.requested_gpus, said.gpus, None),
+        "gpus": Reserved(
+            said.requested_gpus,
+            gpus,
+            # Of the time it was seen to hold them: what was not observed is neither.
+            gpus * computed / held if gpus and held and computed is not None else None,
+        ),
         "time": Reserved(said.time_limit, said.time_limit, elapsed),
     }
 

@@ -16,12 +16,12 @@ from jobsight.schema.record import fields_of
 Name = tuple[str, str]
 
 GROUP_COLUMNS = (
-    "cpu_time", "cpus", "memory_anon", "memory_file", "memory_limit", "memory_peak", "oom_kills", "processes",
-    "read", "written",
+    "cpu_time", "cpus", "memory_anon", "memory_file", "memory_limit", "memory_peak", "oom_kills", "pressure_cpu",
+    "processes", "read", "reads", "writes", "written",
 )  # fmt: skip
 
 
-COUNTERS = ("cpu_time", "read", "written", "oom_kills")
+COUNTERS = ("cpu_time", "read", "written", "oom_kills", "pressure_cpu", "reads", "writes")
 
 # The columns that are looked at here and in the ledger, by collector. Of an allocation that is every one.
 WANTED = {
@@ -30,6 +30,7 @@ WANTED = {
         "cpu_system", "cpu_children", "memory_anon", "read", "written", "merged",
     ),
     "cgroup": ("scheduler", "job", "step", *GROUP_COLUMNS),
+    "gpu": ("uuid", "scheduler", "job", "utilization", "busy", "memory_used"),
     "hardware": ("cpus", "memory"),
     "allocation": tuple(field.name for field in fields_of(Allocation)),
     "slurmjob": ("scheduler", "step", *BATCH_COLUMNS),

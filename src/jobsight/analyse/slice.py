@@ -4,6 +4,7 @@ An interval of usage is cut where a step ends, and its counters are shared out b
 the whole: whole numbers stay whole. Gauges are means over the time that was observed, and peaks.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from jobsight.analyse.late import HOUR
@@ -40,6 +41,9 @@ class Slice:
     read: Bytes | None = counter("Bytes read from storage.", default=None)
     written: Bytes | None = counter("Bytes written to storage.", default=None)
     oom_kills: Count | None = counter("Processes killed for want of memory.", default=None)
+    gpus: Count | None = gauge("Cards it held, at the most.", default=None)
+    gpu_time: Seconds | None = counter("Time in which they computed, added up.", default=None)
+    gpu_memory_peak: Bytes | None = gauge("The most of their memory in use.", default=None)
 
 
 @record
@@ -64,6 +68,8 @@ class Share:
     read: Bytes | None = counter("Bytes read from storage.", default=None)
     written: Bytes | None = counter("Bytes written to storage.", default=None)
     oom_kills: Count | None = counter("Processes killed for want of memory.", default=None)
+    gpu_time: Seconds | None = counter("Time in which their cards computed, added up.", default=None)
+    gpu_held: Seconds | None = counter("Time in which they held cards: cards times seconds.", default=None)
 
 
 def cut(since: float, until: float, step: float) -> str:
@@ -100,24 +106,31 @@ def peak(name: str) -> str:
     return f"max(CASE WHEN observed > 0 OR upto = 1 THEN {name} END)"
 
 
+def counted(name: str) -> str:
+    """By who counts the job as a whole: its cards are counted beside that."""
+    return f"CASE WHEN piece.source <> 'gpu' THEN {name} END"
+
+
 def slices(since: float, until: float) -> str:
     return f"""SELECT cluster, node, boot, bucket * {STEP!r}, job_key, source, sum(over), sum(observed),
   sum(cpu_time * (upto - early)), max(cpus), {mean("memory")}, {peak("memory")}, {mean("memory_cache")},
   max(memory_limit), {peak("threads")}, {peak("processes")}, {shared("read")}, {shared("written")},
-  {shared("oom_kills")}
+  {shared("oom_kills")}, max(gpus), sum(gpu_time * (upto - early)), {peak("gpu_memory")}
 FROM {cut(since, until, STEP)} GROUP BY cluster, node, boot, bucket, job_key, source"""
 
 
 def shares(since: float, until: float) -> str:
     return f"""SELECT cluster, node, '', bucket * {HOUR!r}, owner, account, partition, command,
-  count(DISTINCT piece.job_key), sum(over), sum(observed), sum(cpu_time * (upto - early)), sum(cpus * over),
-  {mean("memory", repr(HOUR))}, {peak("memory")}, {shared("read")}, {shared("written")}, {shared("oom_kills")}
+  count(DISTINCT piece.job_key), coalesce(sum({counted("over")}), 0), coalesce(sum({counted("observed")}), 0),
+  sum(cpu_time * (upto - early)), sum(cpus * over),
+  {mean("memory", repr(HOUR))}, {peak("memory")}, {shared("read")}, {shared("written")}, {shared("oom_kills")},
+  sum(gpu_time * (upto - early)), sum(gpus * over)
 FROM {cut(since, until, HOUR)} JOIN label ON label.job_key = piece.job_key AND label.source = piece.source
 GROUP BY cluster, node, bucket, owner, account, partition, command"""
 
 
-def roll(store: Store, now: float) -> int:
-    """Make the slices and shares that are due, of hours that are over; how many hours."""
+def roll(store: Store, now: float, also: Callable[[Store, float, float], None] | None = None) -> int:
+    """Make the slices and shares that are due, of hours that are over, and what else is made of them; how many hours."""
     horizon = store.horizon("usage")
     marked = store.query(
         "SELECT DISTINCT cluster, time FROM due WHERE time <= ? ORDER BY time", [now - HOUR - SETTLES]
@@ -134,6 +147,8 @@ def roll(store: Store, now: float) -> int:
                 labels = _labels(store, since, until)
                 if not _forgotten(store, since, until, labels):
                     store.refill("share", (since, until), shares(since, until), labels)
+                    if also is not None:
+                        also(store, since, until)
             store.unmark("due", [(cluster, "", since, until - 1) for cluster in clusters])
     return sum(round((until - since) / HOUR) for since, until in spans)
 
@@ -183,8 +198,9 @@ def _labels(store: Store, since: float, until: float) -> list[tuple[Any, ...]]:
     # What was last seen a little earlier may reach into it.
     found = store.jobs(JobQuery(since=since, until=until, limit=10**9), until)
     return [
-        (job["key"], source_of(job["parts"]), job["owner"], job["account"], job["partition"], _main(job["commands"]))
+        (job["key"], source, job["owner"], job["account"], job["partition"], _main(job["commands"]))
         for job in found
+        for source in (source_of(job["parts"]), "gpu")
     ]
 
 

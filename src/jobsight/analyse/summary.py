@@ -54,6 +54,14 @@ class Summary(Struct):
     read: int | None
     written: int | None
     oom_kills: int | None
+    gpus: int | None
+    """Cards it held at the most, on all nodes."""
+    gpu_time: float | None
+    """Time in which they computed, added up."""
+    gpu_held: float | None
+    """Time in which they were held, added up."""
+    gpu_memory_peak: int | None
+    """The most of their memory in use on one node."""
     commands: dict[str, float]
     reserved: dict[str, Reserved]
     """Asked for, given and used: cores, memory, gpus, time."""
@@ -63,13 +71,19 @@ class Summary(Struct):
 
 def summary(document: dict[str, Any], now: float) -> Summary:
     """Figures of a stored job."""
-    job = convert(document, Job)
-    source = source_of(document["parts"]) if job.parts or job.batch is None else "scheduler"
+    return summarised(convert(document, Job), now)
+
+
+def summarised(job: Job, now: float) -> Summary:
+    """The same of one that is no document any more."""
+    cards = [part for part in job.parts if part.source == "gpu"]
+    told = len(cards) == len(job.parts) and job.batch is not None
+    source = "scheduler" if told else _source(job.parts)
     parts = [part for part in job.parts if part.source == source]
     processes = [part for part in job.parts if part.source == "process"]
     elapsed = _elapsed(job)
     cpu_time = _sum(part.cpu_time for part in parts)
-    if job.batch is not None and not job.parts:
+    if job.batch is not None and told:
         cpu_time = job.batch.cpu_time
     # Of a group nobody saw begin, the use before it was seen has no time to be spread over.
     cores = cpu_time / elapsed if cpu_time is not None and elapsed and not job.guessed else None
@@ -106,8 +120,12 @@ def summary(document: dict[str, Any], now: float) -> Summary:
         read=_either([part.read for part in parts], [part.read for part in processes]),
         written=_either([part.written for part in parts], [part.written for part in processes]),
         oom_kills=_sum(part.oom_kills for part in parts),
+        gpus=_sum(part.gpus for part in cards),
+        gpu_time=_sum(part.gpu_time for part in cards),
+        gpu_held=_sum(part.gpu_held for part in cards),
+        gpu_memory_peak=_max(part.gpu_memory_peak for part in cards),
         commands=job.commands,
-        reserved=reserved(job.batch, parts, cores, None if job.waits else elapsed),
+        reserved=reserved(job.batch, [*parts, *cards], cores, None if job.waits else elapsed),
         batch=job.batch,
     )
 
@@ -116,6 +134,10 @@ def source_of(parts: list[dict[str, Any]]) -> str:
     """The control group is the truth for totals: it counts what came and went between two samples."""
     told = any(part["source"] == "cgroup" and part["cpu_time"] is not None for part in parts)
     return "cgroup" if told else "process"
+
+
+def _source(parts: list[Part]) -> str:
+    return "cgroup" if any(part.source == "cgroup" and part.cpu_time is not None for part in parts) else "process"
 
 
 def state(job: Job, now: float) -> str:

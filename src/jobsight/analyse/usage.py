@@ -16,7 +16,9 @@ class Usage:
     """One job on one node, from one sample to the next."""
 
     job_key: str = label("The job.")
-    source: str = label("Who counted: `cgroup` for the job as a whole, `process` for the sum over its processes.")
+    source: str = label(
+        "Who counted: `cgroup` for the job as a whole, `process` for the sum over its processes, `gpu` for its cards."
+    )
     seconds: Seconds = gauge("Length of the interval that ends at this row's time.")
     covered: Seconds = gauge("Of that, how much was observed. Less than `seconds` where messages are missing.")
     cpu_time: Seconds | None = counter("CPU time used in the interval.", default=None)
@@ -29,6 +31,9 @@ class Usage:
     read: Bytes | None = counter("Bytes read from storage in the interval.", default=None)
     written: Bytes | None = counter("Bytes written to storage in the interval.", default=None)
     oom_kills: Count | None = counter("Processes killed for want of memory in the interval.", default=None)
+    gpus: Count | None = gauge("Cards it held.", default=None)
+    gpu_time: Seconds | None = counter("Time in which they computed in the interval, added up.", default=None)
+    gpu_memory: Bytes | None = gauge("Their memory in use at the end of the interval, added up.", default=None)
 
 
 class Machine(NamedTuple):
