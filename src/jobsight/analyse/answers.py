@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from jobsight.analyse.balance import Balance, balance
+from jobsight.analyse.balance import Balance, balance, uneven
 from jobsight.analyse.binding import Binding, binding
 from jobsight.analyse.cards import Card, cards
 from jobsight.analyse.ending import Ending, ending
@@ -30,6 +30,8 @@ class Answers(Struct):
     phases: list[Phase]
     balance: Balance
     cards: list[Card]
+    cards_imbalance: float | None
+    """The part of its GPUs that waited for the busiest."""
     once: Once
     request: Request
     script: list[str]
@@ -54,6 +56,7 @@ def answers(store: Store, document: dict[str, Any], figures: Summary) -> Answers
         phases=found,
         balance=spread,
         cards=held,
+        cards_imbalance=uneven([card.busy for card in held if card.busy is not None]),
         once=once(figures, course),
         request=request,
         script=request.script,

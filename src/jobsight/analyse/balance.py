@@ -36,6 +36,12 @@ class Balance(Struct):
     idle: list[str]
 
 
+def uneven(work: list[float]) -> float | None:
+    """The part of all that is held which waited for the busiest: 0 if all did the same. None for one, or for none."""
+    most = max(work, default=0.0)
+    return 1 - sum(work) / (len(work) * most) if len(work) > 1 and most > 0 else None
+
+
 def balance(parts: list[dict[str, Any]], source: str) -> Balance:
     """Of a job's parts by the source that counts."""
     mine = [part for part in parts if part["source"] == source]
@@ -43,11 +49,11 @@ def balance(parts: list[dict[str, Any]], source: str) -> Balance:
     whole, most = sum(used), max(used, default=0.0)
     shares = [_share(part, whole, most) for part in mine]
     shares.sort(key=lambda share: (share.cpu_time is not None, share.cpu_time or 0.0, share.node))
-    several = len(used) > 1 and most > 0
+    imbalance = uneven(used)
     return Balance(
         nodes=shares,
-        imbalance=1 - whole / (len(used) * most) if several else None,
-        idle=[share.node for share in shares if share.idle] if several else [],
+        imbalance=imbalance,
+        idle=[share.node for share in shares if share.idle] if imbalance is not None else [],
     )
 
 

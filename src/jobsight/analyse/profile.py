@@ -58,14 +58,18 @@ class Profile(Struct):
 
 # Chart series from usage rows. Rates hold over the interval that ends at the row's time, and so do gauges: a value
 # read at its end is the best we know of the interval.
-RATES: dict[str, str] = {"cpu": "cpu_time", "read": "read", "written": "written"}
+RATES: dict[str, str] = {"cpu": "cpu_time", "read": "read", "written": "written", "gpu": "gpu_time"}
 GAUGES: dict[str, str] = {
     "cpus": "cpus",
     "memory": "memory",
     "memory_cache": "memory_cache",
     "memory_limit": "memory_limit",
     "threads": "threads",
+    "gpus": "gpus",
+    "gpu_memory": "gpu_memory",
 }
+# Of slices, columns that have another name.
+PEAKS = {"gpu_memory": "gpu_memory_peak"}
 
 
 def profile(store: Store, document: dict[str, Any], now: float, points: int = POINTS) -> Profile:
@@ -147,9 +151,11 @@ def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Se
     """All charts' columns, each from the source that counted the totals, or from processes where it has none."""
     names = [*dict.fromkeys([*RATES.values(), *GAUGES.values()])]
     # Where usage is no longer kept from the beginning on, its slices are, whose time is when they begin.
-    table, end = ("slice", f"time + {STEP}") if figures.started < store.horizon("usage") else ("usage", "time")
+    old = figures.started < store.horizon("usage")
+    table, end = ("slice", f"time + {STEP}") if old else ("usage", "time")
+    columns = ", ".join(PEAKS.get(name, name) if old else name for name in names)
     rows = store.query(
-        f"SELECT source, node, {end}, seconds, covered, {', '.join(names)} FROM {table} "
+        f"SELECT source, node, {end}, seconds, covered, {columns} FROM {table} "
         "WHERE job_key = ? AND seconds > 0 AND covered > 0 ORDER BY node, time",
         [figures.key],
         # With a day to spare on both sides, for clocks that were wrong.
@@ -157,10 +163,11 @@ def series(store: Store, figures: Summary, points: int = POINTS) -> dict[str, Se
     )
     place = {name: index for index, name in enumerate(names, 5)}
     best = [row for row in rows if row[0] == figures.source]
-    others = [row for row in rows if row[0] == "process"]
+    others, cards = ([row for row in rows if row[0] == source] for source in ("process", "gpu"))
     found = {}
     for shown, name in (RATES | GAUGES).items():
-        known = [row for row in best if row[place[name]] is not None]
+        counted = cards if name.startswith("gpu") else best
+        known = [row for row in counted if row[place[name]] is not None]
         known = known or [row for row in others if row[place[name]] is not None]
         found[shown] = _series(known, place[name], points, figures.started, per_second=shown in RATES)
     return found

@@ -174,10 +174,19 @@ def _meters(job: dict[str, Any], missing: dict[str, str]) -> str:
         [
             f"{'CPU':<8}[{meter(job['cores_mean'], job['cpus'], 20)}]  {used}",
             f"{'memory':<8}[{meter(job['memory_peak'], job['memory_limit'], 20)}]  {held}",
+            *_gpus(job),
             f"{'time':<8}{duration(job['cpu_time'])} of CPU time in {duration(job['elapsed'])}",
             f"{'I/O':<8}{', '.join(moved)}",
         ]
     )
+
+
+def _gpus(job: dict[str, Any]) -> list[str]:
+    if not job["gpus"]:
+        return []
+    used = job["reserved"]["gpus"]["used"]
+    said = f"{cores(used)} of {job['gpus']} GPUs, at most {size(job['gpu_memory_peak'])} of their memory"
+    return [f"{'GPU':<8}[{meter(used, job['gpus'], 20)}]  {said}"]
 
 
 def _of(limit: float | None, shown: Callable[[Any], str]) -> str:
@@ -189,6 +198,7 @@ def _charts(series: dict[str, dict[str, list[float]]]) -> str:
     for name, label, shown in (
         ("cpu", "CPU", cores),
         ("memory", "memory", size),
+        ("gpu", "GPUs", cores),
         ("written", "written", _rate),
     ):
         values = series[name]["value"]

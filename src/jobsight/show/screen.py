@@ -11,7 +11,7 @@ MOST = 8
 
 def told(answers: dict[str, Any]) -> str:
     """Phases, nodes, cards and what to ask for next time, as far as there is something to tell."""
-    parts = [_phases(answers["phases"]), _nodes(answers["balance"]), _cards(answers["cards"])]
+    parts = [_phases(answers["phases"]), _nodes(answers["balance"]), _cards(answers)]
     binds = answers["binding"]
     if binds["resource"] != "unknown":
         parts.append(safe(f"{binds['sentence']} (confidence: {binds['confidence']})"))
@@ -51,7 +51,8 @@ def _nodes(balance: dict[str, Any]) -> str:
     return f"{shown}\nimbalance {ratio(balance['imbalance'])}: so much of the cores waited for the busiest node"
 
 
-def _cards(cards: list[dict[str, Any]]) -> str:
+def _cards(answers: dict[str, Any]) -> str:
+    cards, imbalance = answers["cards"], answers["cards_imbalance"]
     rows = [
         [card["node"], card["uuid"][:12], ratio(card["busy"]),
          f"{size(card['memory_peak'])} of {size(card['memory_total'])}",
@@ -59,7 +60,10 @@ def _cards(cards: list[dict[str, Any]]) -> str:
         for card in cards[:MOST]
     ]  # fmt: skip
     names = ["node", "GPU", "busy", "memory, peak", "power"]
-    return table(names, rows, frozenset(names[2:])) + _more(len(cards) - MOST) if rows else ""
+    if not rows:
+        return ""
+    said = "" if imbalance is None else f"\nimbalance {ratio(imbalance)}: so much of the GPUs waited for the busiest"
+    return table(names, rows, frozenset(names[2:])) + _more(len(cards) - MOST) + said
 
 
 def _more(count: int) -> str:

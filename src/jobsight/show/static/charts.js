@@ -25,6 +25,15 @@ const PLANS = [
     lines: [{ series: "threads", label: "at the end of each interval", colour: "--threads" }],
   },
   {
+    name: "gpu", ticks: "decimal", least: 0.1, tick: numbers.cores, say: (value) => `${numbers.cores(value)} GPUs`,
+    lines: [{ series: "gpu", label: "computing", colour: "--gpu", mean: (job) => job.reserved.gpus.used }],
+    limit: { series: "gpus", label: "held", colour: "--text", within: Infinity },
+  },
+  {
+    name: "gpu_memory", ticks: "binary", least: 1024, tick: numbers.size, say: numbers.size,
+    lines: [{ series: "gpu_memory", label: "in use on its GPUs", colour: "--gpu" }],
+  },
+  {
     name: "io", ticks: "decimal", least: 1000, tick: numbers.rate, say: numbers.rate,
     lines: [
       { series: "written", label: "written", colour: "--written", mean: (job) => per(job.written, job.elapsed) },
@@ -40,7 +49,7 @@ let profile = null;
 let drawn = null; // { charts, range, views }
 let whole = [0, 1];
 
-const shown = (series) => PLANS.filter((plan) => plan.lines.some((line) => series[line.series]?.value.length));
+const shown = (series) => PLANS.filter((plan) => document.getElementById(`chart-${plan.name}`) && plan.lines.some((line) => series[line.series]?.value.length));
 const names = (plans) => plans.map((plan) => plan.name).join();
 
 function point(seconds) {
@@ -50,7 +59,9 @@ function point(seconds) {
     document.getElementById("zone").textContent = zone();
   } else {
     const date = new Date(1000 * seconds);
-    cursor.textContent = `${day(date)} ${clock(date)} · ${numbers.duration(Math.max(0, seconds - profile.summary.started))} after the start`;
+    const phase = profile.answers.phases.find(({ begin, end }) => begin <= seconds && seconds < end);
+    const doing = phase ? ` · ${phase.kind}` : "";
+    cursor.textContent = `${day(date)} ${clock(date)}${doing} · ${numbers.duration(Math.max(0, seconds - profile.summary.started))} after the start`;
   }
 }
 
@@ -129,6 +140,7 @@ function reveal(plans) {
   document.getElementById("waiting").hidden = plans.length > 0;
   for (const plan of PLANS) {
     const figure = document.getElementById(`chart-${plan.name}`);
+    if (!figure) continue; // a job without cards has no chart of them
     const empty = !plans.includes(plan);
     figure.hidden = plans.length === 0;
     figure.querySelector(".plot").hidden = empty;

@@ -1,6 +1,6 @@
 // One chart: its lines, its limit, its gaps, its caption.
 import { instants, ticks, times, units } from "./axis.js";
-import { at, gaps, outline, peak } from "./steps.js";
+import { at, everySecond, gaps, outline, peak } from "./steps.js";
 
 const NONE = { start: [], end: [], value: [] };
 
@@ -20,6 +20,7 @@ export class Chart {
     this.element = document.getElementById(`chart-${plan.name}`);
     this.sources = plan.lines.map(() => new Bokeh.ColumnDataSource({ data: { x: [], y: [], floor: [] } }));
     this.limit = new Bokeh.ColumnDataSource({ data: { x: [], y: [], floor: [] } });
+    this.phases = new Bokeh.ColumnDataSource({ data: { from: [], to: [] } });
     this.gaps = new Bokeh.ColumnDataSource({ data: { from: [], to: [] } });
     this.height = new Bokeh.Range1d({ start: 0, end: 1 });
     this.figure = this.#figure(range, span, last);
@@ -61,6 +62,10 @@ export class Chart {
 
   #draw() {
     this.figure.vstrip({
+      source: this.phases, x0: { field: "from" }, x1: { field: "to" }, line_color: null, fill_color: colour("--quiet"),
+      fill_alpha: 0.09,
+    });
+    this.figure.vstrip({
       source: this.gaps, x0: { field: "from" }, x1: { field: "to" }, line_color: null, fill_color: null,
       hatch_pattern: "/", hatch_color: colour("--line"), hatch_scale: 8, hatch_weight: 1,
     });
@@ -78,8 +83,9 @@ export class Chart {
   }
 
   /** New columns, from the API's answer. */
-  update({ series, summary }) {
+  update({ series, summary, answers }) {
     this.summary = summary;
+    this.phases.data = everySecond(answers.phases);
     this.known = this.plan.lines.map((line) => ({ ...line, series: series[line.series] ?? NONE })).filter((line) => line.series.value.length);
     this.plan.lines.forEach((line, index) => { this.sources[index].data = outline(series[line.series] ?? NONE); });
     const limit = series[this.plan.limit?.series] ?? NONE;

@@ -42,6 +42,12 @@ export function gaps(series, from, to) {
   return found;
 }
 
+/** Of phases that follow each other, the second, the fourth and so on: shaded, they part the others. */
+export function everySecond(phases) {
+  const chosen = phases.filter((_, index) => index % 2);
+  return { from: chosen.map(({ begin }) => 1000 * begin), to: chosen.map(({ end }) => 1000 * end) };
+}
+
 /** The value at an instant, or undefined. */
 export function at(series, seconds) {
   let low = 0;
