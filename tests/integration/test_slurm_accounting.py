@@ -55,10 +55,10 @@ class Seen(NamedTuple):
     running: list[Batchjob]
 
 
-def collected(name: str, host: Host | None = None) -> list[Any]:
+def collected(name: str, host: Host | None = None, **options: Any) -> list[Any]:
     found = catalogue.collector(name)
     assert found.options
-    return found.rows(host or Host(), found.options(here=True))
+    return found.rows(host or Host(), found.options(here=True, **options))
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +200,28 @@ def test_every_job_and_step_is_told_as_sacct_tells_it(pair_of_nodes: Slurm, rows
             amounts = {item["type"]: item["count"] for item in step["tres"]["allocated"] if item["type"] != "gres"}
             assert (row.cpus, row.memory) == (amounts["cpu"], amounts["mem"] * MIB)
     assert compared == set(found)
+
+
+def test_json_by_setting_gives_the_same_rows(rows: list[Batchjob]) -> None:
+    told = {(row.job, row.start, row.step): row for row in collected("slurmjob", json=True)}
+    assert told.keys() == {(row.job, row.start, row.step) for row in rows}
+    for row in rows:
+        other = told[row.job, row.start, row.step]
+        for name in (
+            "state",
+            "owner",
+            "name",
+            "submit",
+            "ended",
+            "cpus",
+            "memory",
+            "memory_peak",
+            "read",
+            "time_limit",
+        ):
+            assert getattr(other, name) == getattr(row, name), (row.job, row.step, name)
+        if other.exit_code is not None:
+            assert (other.exit_code, other.exit_signal) == (row.exit_code, row.exit_signal)
 
 
 def test_cpu_time_is_what_the_job_burned(pair_of_nodes: Slurm, job: Callable[..., Batchjob], seen: Seen) -> None:

@@ -102,6 +102,8 @@ class Options(NamedTuple):
     """How far back to begin when nothing was ever read."""
     survey: Seconds = Seconds(300.0)
     """How often jobs are asked for that wait or run; in between only those that ended."""
+    json: bool = False
+    """Whether to read `sacct --json`, which says less, in place of its table."""
 
 
 @collector(every=60, runs=("sacct",), through=("setpriv", "sudo"))
@@ -120,17 +122,18 @@ def slurmjob(host: Host, options: Options) -> Iterator[Batchjob]:
 
 def rows(host: Host, errand: Any, options: Options, since: float, until: float) -> Iterator[Batchjob]:
     """What sacct says of a window."""
-    from jobsight.drivers.slurm import lived
+    from jobsight.drivers.slurm import document, lived
 
-    return turned(lived(host, errand, since, until, options), lambda column: host.miss(column, "failed"))
+    ask = document if options.json else lived
+    return turned(ask(host, errand, since, until, options), lambda column: host.miss(column, "failed"))
 
 
 def turned(text: str, miss: Callable[[str], None]) -> Iterator[Batchjob]:
     """The rows of what sacct printed; `miss` is told the columns with values that did not read."""
-    from jobsight.formats import sacct
+    from jobsight.formats import sacct, sacctjson
 
     fields = [field.name for field in fields_of(Batchjob)]
-    for block in sacct.jobs(text):
+    for block in (sacctjson if text.lstrip()[:1] == "{" else sacct).jobs(text):
         for column in block.bad:
             miss(column)
         block.columns["scheduler"] = ["slurm"] * block.size

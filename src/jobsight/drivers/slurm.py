@@ -4,7 +4,7 @@ from typing import Protocol
 
 from jobsight.command import CommandError
 from jobsight.drivers.scheduler import Errand
-from jobsight.formats import sacct, slurmtext
+from jobsight.formats import sacct, sacctjson, slurmtext
 from jobsight.host import Host
 
 # Seconds since 1970, so that no hour is lost or doubled when clocks change.
@@ -55,6 +55,13 @@ def lived(host: Host, errand: Errand, since: float, until: float, options: Span)
     text = accounting(host, errand, since, until)
     survey.failed = False
     return text
+
+
+def document(host: Host, errand: Errand, since: float, until: float, options: Span) -> str:  # noqa: ARG001
+    """The same as JSON, of all that lived in the window. Slurm writes the window down by its time format and reads it
+    again, and can do that only with its own.
+    """
+    return errand.ask(sacctjson.command(since, until), variables={"TZ": "UTC"}, most=MOST)
 
 
 def accounting(host: Host, errand: Errand, since: float, until: float, *, ends: bool = False) -> str:

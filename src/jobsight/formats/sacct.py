@@ -220,7 +220,7 @@ def _turned(block: slurmtext.Block, readers: dict[str, Memo], parent: dict[str, 
         if field in columns:
             columns[field] = [text or None for text in given[SOURCES[field][0]]]
     _name(columns, given["JobIDRaw"])
-    _finish(columns, parent)
+    finish(columns, parent)
     return Jobs(columns, count, bad)
 
 
@@ -231,7 +231,7 @@ def _name(columns: dict[str, list[Any]], raw: list[str]) -> None:
     columns["step"] = [step or None for _, _, step in cut]
 
 
-def _finish(columns: dict[str, list[Any]], parent: dict[str, Any]) -> None:
+def finish(columns: dict[str, list[Any]], parent: dict[str, Any]) -> None:
     """Leave out what is not known before the end, and give steps what is their job's. `parent` is the last job of the
     block before, and then of this one.
     """
