@@ -102,9 +102,12 @@ def resident(text: str) -> int | None:
 def disk(text: str) -> int | None:
     """Bytes of `fs/disk` in a list of what was used."""
     place = text.find("fs/disk=")
-    return (
-        slurmtext.size(text[place + 8 :].partition(",")[0]) if place == 0 or text[place - 1 : place] == "," else None
-    )
+    if place < 0 or (place and text[place - 1] != ","):
+        return None
+    digits = text[place + 8 :].partition(",")[0]
+    if len(digits) < 18 and digits.isdecimal() and digits.isascii():
+        return int(digits)
+    return slurmtext.size(digits)
 
 
 def whole_seconds(text: str) -> float | None:

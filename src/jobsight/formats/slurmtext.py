@@ -135,7 +135,7 @@ def _mended(parts: list[str], names: list[str], *, last: bool) -> tuple[Block, l
 
 def duration(text: str) -> float | None:
     """Seconds of `2-03:04:05`, `04:05`, `22:53.824`; None where there is none."""
-    # Most are of two kinds, and these are read in a third of the time: 22:53.824 and 02:03:04.
+    # Most are of three kinds, and these are read in a third of the time: 22:53.824, 02:03:04 and 1-02:03:04.
     if len(text) == 9 and text[2] == ":" and text[5] == ".":
         digits = text[:2] + text[3:5] + text[6:]
         if digits.isdecimal() and digits.isascii():
@@ -146,6 +146,12 @@ def duration(text: str) -> float | None:
         if digits.isdecimal() and digits.isascii():
             figure = int(digits)
             return float(figure // 10_000 * 3600 + figure // 100 % 100 * 60 + figure % 100)
+    elif len(text) == 10 and text[1] == "-" and text[4] == text[7] == ":":
+        digits = text[0] + text[2:4] + text[5:7] + text[8:]
+        if digits.isdecimal() and digits.isascii():
+            figure = int(digits)
+            clock = figure // 10_000 % 100 * 3600 + figure // 100 % 100 * 60 + figure % 100
+            return float(figure // 1_000_000 * 86400 + clock)
     if text in NOTHING or text in ("UNLIMITED", "Partition_Limit"):
         return None
     found = DURATION.fullmatch(text)
