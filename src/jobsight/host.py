@@ -9,6 +9,7 @@ import json
 import os
 import time
 from _thread import get_ident
+from collections.abc import Iterator
 from errno import ENOENT
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -48,6 +49,7 @@ class Host:
         self._missing: dict[int, dict[str, str]] = {}
         self._users: dict[int, str] = {}
         self._allowed: dict[int, tuple[str, ...]] = {}
+        self._began: dict[int, float] = {}
         self._held: set[int] = set()
         self._closed = False
         self._facts = {} if self.live else self._side("machine.json")
@@ -66,6 +68,25 @@ class Host:
         finally:
             os.close(fd)
         return b"".join(parts)
+
+    def pieces(self, path: str, size: int = 2**18) -> Iterator[bytes]:
+        """The whole file, opened once and read to its end, by pieces of at least `size` but for the last: for what
+        would not fit in memory.
+        """
+        held = self.hold(path)
+        try:
+            while parts := self._parts(held, size):
+                yield b"".join(parts)
+        finally:
+            self.let_go(held)
+
+    def _parts(self, held: int, size: int) -> list[bytes]:
+        # The kernel gives some files by pages, however much is asked for.
+        parts: list[bytes] = []
+        while size > 0 and (part := os.read(held, size)):
+            parts.append(part)
+            size -= len(part)
+        return parts
 
     def piece(self, path: str, size: int = 4096) -> bytes:
         """A file that the kernel gives in one piece, as all those of one process: half the calls of `read_bytes`."""
@@ -227,6 +248,14 @@ class Host:
         if found is None:
             found = self._kept[kind] = kind()
         return found
+
+    def begin(self, time: float) -> None:
+        """Say that a run begins in this thread, and which time its message has."""
+        self._began[get_ident()] = time
+
+    def began(self) -> float | None:
+        """The time of the message of this thread's run, since 1970; None where none was said to have begun."""
+        return self._began.get(get_ident())
 
     def miss(self, column: str, reason: str) -> None:
         """Say why values of a column are missing in this run: absent, forbidden, failed or late."""

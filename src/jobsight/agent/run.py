@@ -22,6 +22,7 @@ def run(
     rows: list[Any] = []
     error = None
     host.missed()
+    host.begin(time)
     try:
         present = collector.present(host)
         if present:

@@ -3,6 +3,7 @@
 Members can be glued together, so a message is compressed once, kept in the spool as it is, and sent as it is.
 """
 
+import io
 import json
 import time
 import zlib
@@ -13,8 +14,9 @@ from jobsight.schema.message import SCHEMA, Message
 # gzip -1: level 6 costs five times the CPU of all other encoding for a tenth less size.
 LEVEL = 1
 GZIP = 31
-# Shorter columns are written in one go: remembering them would cost more than it saves.
-LONG = 64
+# Shorter columns are written in one go: remembering them would cost more than it saves. So are those that are as long
+# as no node's processes are: their memory would be the agent's from then on.
+LONG, LONGEST = 64, 20_000
 
 _json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -52,8 +54,16 @@ def encode(message: Message) -> bytes:
     # Column by column: the encoder makes a small text of every value before it joins them, and those of one column
     # are a few hundred kilobytes where those of all would be megabytes of an agent's memory.
     head = _json({**envelope(message), "rows": None}).removesuffix("null}")
-    columns = [_column(message.collector, name, values) for name, values in rows.items()]
-    return b"".join((head.encode(), b"{", b",".join(columns), b"}}\n"))
+    line = io.BytesIO()
+    line.write(head.encode())
+    before = b"{"
+    for name, values in rows.items():
+        line.write(before)
+        line.write(_column(message.collector, name, values))
+        before = b","
+    line.write(b"}}\n")
+    # No copy: what was written is what is given.
+    return line.getvalue()
 
 
 def _said(values: Any) -> bool:
@@ -67,6 +77,9 @@ _written: dict[tuple[str, str], tuple[Any, bytes]] = {}
 
 
 def _column(collector: str, name: str, values: Any) -> bytes:
+    if len(values) > LONGEST:
+        _written.pop((collector, name), None)
+        return f"{_json(name)}:{_json(values)}".encode()
     before, text = _written.get((collector, name), (None, b""))
     still = before == values
     if not (still and text):
