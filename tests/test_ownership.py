@@ -102,3 +102,23 @@ def test_a_job_that_may_open_a_card_for_computing_has_it_and_not_the_screen(tmp_
     write(tmp_path, f"{folder}/devices.list", "c 226:128 rwm\nc 226:0 rwm\n")
     reading = Reading([Card("amd", "GPU-d", minor=128), Card("amd", "GPU-e", minor=129)], [])
     assert owners(host, reading, "/jobs") == {"GPU-d": Owner("slurm", "100", "devices")}
+
+
+@pytest.mark.parametrize(("others", "found"), [([], {"GPU-a": Owner("slurm", "100", "process")}), (["/init"], {})])
+def test_where_no_processes_are_collected_their_control_groups_tell(
+    tmp_path: Path, others: list[str], found: dict[str, Owner]
+) -> None:
+    groups = ["/slurm/uid_1001/job_100/step_0", *others]
+    for pid, group in enumerate(groups):
+        write(tmp_path, f"proc/{pid}/cgroup", f"4:memory:{group}\n")
+    # One that has ended meanwhile says nothing.
+    holders = [Holder("GPU-a", pid, "compute") for pid in (*range(len(groups)), 99)]
+    assert owners(Host(str(tmp_path)), Reading([FIRST], holders), "/jobs") == found
+
+
+def test_where_no_processes_are_collected_a_job_is_known_by_its_directory(tmp_path: Path) -> None:
+    path = "slurm/uid_1001/job_100"
+    write(tmp_path, f"sys/fs/cgroup/devices/{path}/devices.list", "c 195:1 rwm\n")
+    write(tmp_path, f"sys/fs/cgroup/devices/{path}/step_0/devices.list", "c 195:3 rwm\n")
+    found = owners(Host(str(tmp_path)), Reading([FIRST, SECOND], []), "/jobs")
+    assert found == {"GPU-a": Owner("slurm", "100", "devices")}

@@ -39,6 +39,10 @@ class Exporter:
         self._process.kill()
         self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def _answers(self) -> bool:
         try:
             return self.scrape() > 0

@@ -6,8 +6,10 @@ control group may open (v1; v2 does not say); whose processes are on the card, i
 
 from typing import NamedTuple
 
+from jobsight.collect.cgroup import places, tree
 from jobsight.collect.process import Process
 from jobsight.drivers.card import Card, Reading
+from jobsight.formats.cgrouppath import job_of_process
 from jobsight.host import Host
 from jobsight.prologs import Name, job_of, prologs
 from jobsight.roster import Roster
@@ -17,6 +19,8 @@ MAJORS = {"nvidia": 195, "amd": 226, "intel": 226}
 # /dev/nvidiactl and the like, which every job may open.
 HIGHEST_MINOR = 128
 DEVICES = "sys/fs/cgroup/devices"
+# Of a process that is no job's, where only control groups tell.
+NOBODY: Name = ("", "")
 
 
 class Owner(NamedTuple):
@@ -46,6 +50,8 @@ def owners(host: Host, reading: Reading, path: str) -> dict[str, Owner]:
 def running(host: Host) -> dict[Name, str]:
     """Jobs with a control group, and its path, as the process collector knows them."""
     seen = list(host.keep(Roster).seen.values())
+    if not seen:  # it has not run yet, or never does: the exporter reads no processes
+        return {(group.scheduler, group.job): group.path for group in places(host, tree(host), steps=False)}
     return {(one.group.scheduler, one.group.job): one.group.path for one in seen if one.group}
 
 
@@ -56,7 +62,14 @@ def by_process(host: Host, reading: Reading) -> dict[str, Owner]:
         seen = roster.seen.get(str(holder.pid))
         if seen is not None and isinstance(seen.row, Process):
             names.setdefault(holder.uuid, set()).add((seen.row.scheduler, seen.row.job))
-    return {uuid: Owner(*next(iter(found)), "process") for uuid, found in names.items() if len(found) == 1}
+        elif not roster.seen and (text := host.glimpse(f"proc/{holder.pid}/cgroup")):
+            group = job_of_process(text)
+            names.setdefault(holder.uuid, set()).add((group.scheduler, group.job) if group else NOBODY)
+    return {
+        uuid: Owner(*next(iter(found)), "process")
+        for uuid, found in names.items()
+        if len(found - {NOBODY}) == len(found) == 1
+    }
 
 
 def opened(host: Host, reading: Reading, jobs: dict[Name, str]) -> dict[str, set[Name]]:

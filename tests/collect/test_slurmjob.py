@@ -14,6 +14,7 @@ from jobsight.drivers.scheduler import Pace, Paces
 from jobsight.drivers.slurm import Survey
 from jobsight.exporter.scrape import Scraper
 from jobsight.host import Host
+from jobsight.schema.exposition import text as exposed
 from jobsight.schema.message import Message, Origin
 from jobsight.settings import from_values
 
@@ -166,7 +167,9 @@ def test_deadline_lets_programs_come_to_their_own() -> None:
 
 def test_no_program_is_run_for_a_scrape() -> None:
     host = Controller(dict.fromkeys(("sacct", "squeue", "scontrol", "qstat"), ""))
-    text = Scraper(from_values({"collect": {"slurmjob": {"here": True}}}), host, SystemClock()).scrape([])
+    scraper = Scraper(from_values({"collect": {"slurmjob": {"here": True}}}), host, SystemClock())
+    text = "".join(exposed(scraper.scrape()))
+    scraper.close()
     assert host.ran == []
     assert "slurmjob" not in text
     assert "jobsight_load" in text

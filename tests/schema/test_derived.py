@@ -12,9 +12,9 @@ from jobsight.clock import SystemClock
 from jobsight.collector import Collector
 from jobsight.host import Host
 from jobsight.schema import jsonschema as derived
-from jobsight.schema.exposition import exposition, metric
+from jobsight.schema.exposition import families, metric, openmetrics, text
 from jobsight.schema.message import Origin
-from jobsight.schema.record import fields_of
+from jobsight.schema.record import columns, fields_of
 from jobsight.schema.sqltable import additions, create
 from jobsight.schema.wire import envelope
 
@@ -67,9 +67,37 @@ def test_metric_names_follow_the_custom() -> None:
 def test_exposition_escapes_what_a_label_may_hold_and_leaves_out_what_is_missing() -> None:
     record: Any = catalogue.collector("cgroup").record
     row = record(scheduler="slurm", job='7"\n\\', path="p", cpu_time=1.5)
-    lines = list(exposition("cgroup", record, [row]))
-    assert lines == [
+    found = list(families("cgroup", record, columns(record, [row])))
+    sample = 'jobsight_cgroup_cpu_time_seconds_total{scheduler="slurm",jobid="7\\"\\n\\\\",path="p"} 1.5'
+    assert "".join(text(found)).splitlines() == [
         "# HELP jobsight_cgroup_cpu_time_seconds_total CPU time of all its processes, ended ones included.",
         "# TYPE jobsight_cgroup_cpu_time_seconds_total counter",
-        'jobsight_cgroup_cpu_time_seconds_total{scheduler="slurm",job="7\\"\\n\\\\",path="p"} 1.5',
+        sample,
+    ]
+    assert "".join(openmetrics(found)).splitlines() == [
+        "# HELP jobsight_cgroup_cpu_time_seconds CPU time of all its processes, ended ones included.",
+        "# TYPE jobsight_cgroup_cpu_time_seconds counter",
+        sample,
+        "# EOF",
+    ]
+
+
+def test_a_series_keeps_its_name_whatever_becomes_of_the_thing_it_is_about() -> None:
+    record: Any = catalogue.collector("gpu").record
+    calm, hot = (
+        record(uuid="GPU-1", vendor="nvidia", power=7.0, throttle=why, xid=code, trouble=why, held_by=why)
+        for why, code in ((None, None), ("heat", 79))
+    )
+    before, after = ("".join(text(families("gpu", record, columns(record, [row])))) for row in (calm, hot))
+    assert after.startswith(before)
+    assert 'jobsight_gpu_xid{uuid="GPU-1",vendor="nvidia"} 79' in after
+
+
+def test_what_a_record_says_in_words_is_one_series_where_it_describes() -> None:
+    record: Any = catalogue.collector("allocation").record
+    row = record(scheduler="slurm", job="7", owner="ada", source="prolog", cpus=4)
+    lines = "".join(text(families("allocation", record, columns(record, [row])))).splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [
+        'jobsight_allocation_cpus{scheduler="slurm",jobid="7"} 4',
+        'jobsight_allocation_info{scheduler="slurm",jobid="7",owner="ada",source="prolog"} 1',
     ]

@@ -7,13 +7,14 @@ group has, and never for the owner, who is the one the process runs as.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import NamedTuple
 
-from jobsight.collect.cgroup import groups, tree
+from jobsight.collect.cgroup import places, tree
 from jobsight.collector import collector
 from jobsight.formats import joblabels
-from jobsight.formats.cgrouppath import job_of_process
+from jobsight.formats.cgrouppath import JobGroup, job_of_process, parts
 from jobsight.formats.joblabels import Labels
 from jobsight.host import Host
 from jobsight.prologs import job_of, prologs
@@ -34,6 +35,8 @@ GRANT = "a prolog (deploy/slurm) tells, or CAP_SYS_PTRACE with CAP_DAC_READ_SEAR
 
 Name = tuple[str, str]
 """Scheduler and job, as control groups have them."""
+Pids = Callable[[], list[str]]
+"""Some of a job's processes, for who wants to know."""
 
 
 @record
@@ -110,7 +113,7 @@ def allocation(host: Host, options: Options) -> Iterator[Allocation]:
         given = said.get(job, Labels())
         wanted = [field for field in WANTED if getattr(given, field) is None] if job in said else ["job"]
         if wanted and job in jobs and known.due(job):
-            ask(host, job, jobs[job], known)
+            ask(host, job, jobs[job](), known)
         learned = known.learned.get(job) if wanted else None
         for column in learned.refused if learned else ():
             host.miss(column, "failed")
@@ -120,7 +123,7 @@ def allocation(host: Host, options: Options) -> Iterator[Allocation]:
             yield row_of(job, given, learned.labels if learned else Labels())
 
 
-def running(host: Host) -> dict[Name, list[str]]:
+def running(host: Host) -> dict[Name, Pids]:
     """Jobs of batch systems, each with some of its processes. The process collector knows them by now; where it has
     not run yet, the control groups do.
     """
@@ -132,20 +135,27 @@ def running(host: Host) -> dict[Name, list[str]]:
     for pid, seen in list(roster.seen.items()):
         if seen.group and seen.group.scheduler in joblabels.VARIABLES:
             jobs.setdefault((seen.group.scheduler, seen.group.job), []).append(pid)
-    return jobs
+    return {job: partial(list, pids) for job, pids in jobs.items()}
 
 
-def grouped(host: Host) -> dict[Name, list[str]]:
-    """The same from the tree of control groups: the job's own, its steps and their tasks."""
-    found = tree(host)
-    mounts = sorted({*found.legacy.values(), *filter(None, [found.unified])})
-    jobs: dict[Name, list[str]] = {}
-    for group in groups(host, found):
+def grouped(host: Host) -> dict[Name, Pids]:
+    """The same from the tree of control groups. Who asks for processes has them read, nobody else."""
+    jobs: dict[Name, list[tuple[JobGroup, set[str]]]] = {}
+    for group, mounts in places(host, tree(host), steps=False).items():
         if group.scheduler in joblabels.VARIABLES:
-            pids = jobs.setdefault((group.scheduler, group.job), [])
-            for mount in mounts:
-                pids += processes(host, f"{mount}/{group.path}/cgroup.procs")
-    return jobs
+            jobs.setdefault((group.scheduler, group.job), []).append((group, mounts))
+    return {job: partial(inside, host, found) for job, found in jobs.items()}
+
+
+def inside(host: Host, found: list[tuple[JobGroup, set[str]]]) -> list[str]:
+    """Processes of a job's own group, of its steps and of their tasks."""
+    pids = []
+    for group, mounts in found:
+        for mount in sorted(mounts):
+            steps = parts(group, lambda path, mount=mount: host.names(f"{mount}/{path}"))  # type: ignore[misc]
+            for one in (group, *steps):
+                pids += processes(host, f"{mount}/{one.path}/cgroup.procs")
+    return pids
 
 
 def ask(host: Host, job: Name, pids: list[str], known: Known) -> None:

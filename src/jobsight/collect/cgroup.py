@@ -71,10 +71,17 @@ class Tree(NamedTuple):
     """v1 mounts by controller."""
 
 
+class Options(NamedTuple):
+    """Which groups are rows."""
+
+    steps: bool = True
+    """Whether the steps and tasks of a job are, besides the job."""
+
+
 @collector(f"{ROOT}/cgroup.controllers", f"{ROOT}/memory", f"{ROOT}/cpuacct", f"{ROOT}/cpu,cpuacct")
-def cgroup(host: Host) -> Iterator[Cgroup]:
+def cgroup(host: Host, options: Options) -> Iterator[Cgroup]:
     found = tree(host)
-    for group, mounts in places(host, found).items():
+    for group, mounts in places(host, found, steps=options.steps).items():
         row = legacy(host, {name: mount for name, mount in found.legacy.items() if mount in mounts}, group)
         if found.unified in mounts:
             row = filled(unified(host, f"{found.unified}/{group.path}", group), row)
@@ -95,12 +102,7 @@ def tree(host: Host) -> Tree:
     return Tree(f"{ROOT}/unified" if host.exists(f"{ROOT}/unified/cgroup.controllers") else None, mounts)
 
 
-def groups(host: Host, found: Tree) -> list[cgrouppath.JobGroup]:
-    """Job groups of all hierarchies, each once."""
-    return list(places(host, found))
-
-
-def places(host: Host, found: Tree) -> dict[cgrouppath.JobGroup, set[str]]:
+def places(host: Host, found: Tree, *, steps: bool = True) -> dict[cgrouppath.JobGroup, set[str]]:
     """Job groups, and the mounts they are below: a scheduler uses some controllers, not all."""
     merged: dict[cgrouppath.JobGroup, set[str]] = {}
     for mount in sorted({*found.legacy.values(), *filter(None, [found.unified])}):
@@ -109,7 +111,7 @@ def places(host: Host, found: Tree) -> dict[cgrouppath.JobGroup, set[str]]:
             return host.names(f"{mount}/{path}")
 
         for job in cgrouppath.groups(names):
-            for group in (job, *cgrouppath.parts(job, names)):
+            for group in (job, *(cgrouppath.parts(job, names) if steps else ())):
                 merged.setdefault(group, set()).add(mount)
     return merged
 

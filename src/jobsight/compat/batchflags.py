@@ -65,16 +65,16 @@ FLAGS = (
 )
 
 
-def add(to: argparse.ArgumentParser) -> None:
+def add(to: argparse.ArgumentParser, flags: tuple[Flag, ...] = FLAGS) -> None:
     """They are understood, and not advertised."""
-    for flag in FLAGS:
+    for flag in flags:
         how: dict[str, Any] = {"action": "append_const", "const": ""} if flag.bare else {"action": "append"}
         to.add_argument(*flag.names, dest=flag.names[0], default=[], help=argparse.SUPPRESS, **how)
 
 
-def applied(settings: Settings, given: argparse.Namespace) -> Settings:
+def applied(settings: Settings, given: argparse.Namespace, flags: tuple[Flag, ...] = FLAGS) -> Settings:
     """Settings with what the flags say. ValueError for a value that cannot be."""
-    for flag, texts in _given(given):
+    for flag, texts in _given(given, flags):
         for text in texts if flag.apply else ():
             try:
                 settings = flag.apply(settings, text) if flag.apply else settings
@@ -83,12 +83,12 @@ def applied(settings: Settings, given: argparse.Namespace) -> Settings:
     return settings
 
 
-def remarks(given: argparse.Namespace) -> list[str]:
+def remarks(given: argparse.Namespace, flags: tuple[Flag, ...] = FLAGS) -> list[str]:
     """A sentence for each flag that changes nothing."""
-    return [f"{flag.names[0]} {flag.remark}" for flag, _ in _given(given) if flag.remark]
+    return [f"{flag.names[0]} {flag.remark}" for flag, _ in _given(given, flags) if flag.remark]
 
 
-def _given(given: argparse.Namespace) -> Iterator[tuple[Flag, list[str]]]:
-    for flag in FLAGS:
+def _given(given: argparse.Namespace, flags: tuple[Flag, ...]) -> Iterator[tuple[Flag, list[str]]]:
+    for flag in flags:
         if texts := getattr(given, flag.names[0]):
             yield flag, texts

@@ -1,112 +1,176 @@
-"""The exporter's web side: `/metrics`, `/metrics?collect=NAME`, and a landing page. Standard library only."""
+"""The exporter's web side: HTTP/1.1 over sockets, a thread for each connection. `page` says what is answered.
 
+By hand, like the request: `http.server` and what it needs take several megabytes. Only requests without a body are
+answered, and only one at a time on a connection.
+"""
+
+import socket
 import sys
 import threading
-from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jobsight.exporter.scrape import Scraper
+from jobsight.collector import ParseError
+from jobsight.exporter.request import END, LONGEST, Request, parse
 
 if TYPE_CHECKING:
     from jobsight.exporter.webconfig import Watched
 
-# Seconds for a client to say the next thing.
-PATIENCE = 30.0
-# Clients at once, each with a thread: a node is for its jobs. Those beyond are hung up on.
-MOST = 32
+# Seconds for a client to say all of a request, and to come again on the same connection.
+PATIENCE, IDLE = 30.0, 150.0
+# Connections beyond those whose scrapes are answered: they are told to come again. Further ones are hung up on.
+SPARE = 16
+REASONS = {
+    200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
+    431: "Request Header Fields Too Large", 503: "Service Unavailable",
+}  # fmt: skip
+PLAIN = "text/plain; charset=utf-8"
+HIGHEST = 65535
 
-LANDING = (
-    "<!doctype html><title>jobsight exporter</title><h1>jobsight exporter</h1>"
-    '<p><a href="/metrics">Metrics</a>; <code>/metrics?collect=memory</code> for one collector.</p>'
-)
+
+class Answer(NamedTuple):
+    """What is sent back."""
+
+    status: int
+    kind: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
 
 
-class Server(ThreadingHTTPServer):
-    """One that may speak HTTPS. The handshake is made by the thread that answers: nobody waits for a slow one."""
+class Stopped(BaseException):
+    """Told to stop: raised by a signal's handler, wherever the main thread is."""
 
-    secure: Any = None
 
-    def __init__(self, *arguments: Any) -> None:
-        self._places = threading.BoundedSemaphore(MOST)
-        super().__init__(*arguments)
+class Server:
+    """Listens until it is told to stop."""
 
-    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
-        return self._places.acquire(blocking=False)
+    def __init__(
+        self, link: socket.socket, answer: Callable[[Request], Answer], most: int, watched: "Watched | None" = None
+    ) -> None:
+        self.link = link
+        self._answer, self._watched = answer, watched
+        self._places = threading.BoundedSemaphore(most)
+        self._stopping = False
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def serve(self) -> None:
+        """Until `stop`, or until `Stopped` is raised."""
+        while not self._stopping:
+            try:
+                link, _ = self.link.accept()
+            except OSError as error:
+                if self._stopping:
+                    return
+                # Too many files are open, or the client is gone already: no reason to end.
+                print(f"jobsight: cannot accept a connection: {error}", file=sys.stderr, flush=True)
+                time.sleep(1.0)
+                continue
+            if not self._places.acquire(blocking=False):
+                link.close()
+                continue
+            try:
+                threading.Thread(target=self._attend, args=(link,), daemon=True).start()
+            except RuntimeError:  # no thread could be had
+                self._places.release()
+                link.close()
+
+    def stop(self) -> None:
+        """From another thread."""
+        self._stopping = True
+        self.link.shutdown(socket.SHUT_RDWR)
+
+    def _attend(self, link: Any) -> None:
         try:
-            super().process_request(request, client_address)
-        except BaseException:
-            # No thread could be had.
-            self._places.release()
-            raise
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
+            link.settimeout(PATIENCE)
+            if self._watched is not None and self._watched.secure:
+                # Here, not where connections are accepted: nobody waits for a slow handshake.
+                link = self._watched.context().wrap_socket(link, server_side=True)
+            self._converse(link)
+        except OSError:
+            pass  # one who speaks no HTTPS, shows no certificate or goes away is no event
         finally:
+            link.close()
             self._places.release()
 
-    def get_request(self) -> tuple[Any, Any]:
-        link, address = super().get_request()
-        if self.secure is not None:
-            link = self.secure.wrap_socket(link, server_side=True, do_handshake_on_connect=False)
-        return link, address
+    def _converse(self, link: Any) -> None:
+        left = b""
+        while True:
+            head, left = _head(link, left)
+            if not head:
+                return
+            request = None
+            try:
+                if not head.endswith(END):
+                    answer = Answer(431, PLAIN, b"expected a request with shorter headers\n")
+                else:
+                    request = parse(head)
+                    answer = self._answer(request)
+            except ParseError as error:
+                answer = Answer(400, PLAIN, f"{error}\n".encode("utf-8", "backslashreplace"))
+            lasting = request is not None and request.lasting
+            link.settimeout(PATIENCE)
+            link.sendall(self._written(answer, lasting=lasting, whole=request is None or request.method != "HEAD"))
+            if not lasting:
+                return
+            link.settimeout(IDLE)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Somebody who speaks no HTTPS, shows no certificate or goes away is no event."""
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)
+    def _written(self, answer: Answer, *, lasting: bool, whole: bool) -> bytes:
+        more = self._watched.config().headers if self._watched else ()
+        lines = [
+            f"HTTP/1.1 {answer.status} {REASONS[answer.status]}",
+            time.strftime("Date: %a, %d %b %Y %H:%M:%S GMT", time.gmtime()),
+            *(f"{name}: {value}" for name, value in (*answer.headers, *more)),
+            f"Content-Type: {answer.kind}",
+            f"Content-Length: {len(answer.body)}",
+            f"Connection: {'keep-alive' if lasting else 'close'}",
+        ]
+        head = "\r\n".join(lines).encode("latin-1", "replace") + END
+        return head + answer.body if whole else head
 
 
-def server(host: str, port: int, scraper: Scraper, watched: "Watched | None" = None) -> ThreadingHTTPServer:
-    """A server ready to run; scrapes go one after the other, since they share the collectors."""
-    turn = threading.Lock()
-    passwords: Any = None
-    if watched is not None:
-        from jobsight.exporter.password import Passwords
+def _head(link: Any, left: bytes) -> tuple[bytes, bytes]:
+    """The next request's head and what came after it; nothing where the client is done. What is longer than it may be
+    comes back without its end.
+    """
+    began = None
+    while END not in left:
+        if len(left) > LONGEST:
+            return left, b""
+        if began is not None:
+            rest = began + PATIENCE - time.monotonic()
+            if rest <= 0:
+                return b"", b""
+            link.settimeout(rest)
+        piece = link.recv(LONGEST)
+        if not piece:
+            return b"", b""
+        began = began or time.monotonic()
+        left += piece
+    head, _, left = left.partition(END)
+    return head + END, left
 
-        passwords = Passwords()
 
-    class Handler(BaseHTTPRequestHandler):
-        timeout = PATIENCE
+def listen(address: str) -> socket.socket:
+    """`127.0.0.1:9010`, `[::1]:9010`. OSError or OverflowError if nobody may listen there."""
+    host, _, port = address.rpartition(":")
+    if int(port) > HIGHEST:
+        # The resolver would take what is left of it, and listen there.
+        raise OverflowError(f"there is no port {port}")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    family, _, _, _, place = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    link = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        link.bind(place)
+        link.listen(64)
+    except BaseException:
+        link.close()
+        raise
+    return link
 
-        def do_GET(self) -> None:
-            place = urlsplit(self.path)
-            if not self._welcome():
-                self._answer(401, "text/plain; charset=utf-8", "Unauthorized\n", {"WWW-Authenticate": "Basic"})
-            elif place.path == "/metrics":
-                with turn:
-                    text = scraper.scrape(parse_qs(place.query).get("collect", []))
-                self._answer(200, "text/plain; version=0.0.4; charset=utf-8", text)
-            elif place.path == "/":
-                self._answer(200, "text/html; charset=utf-8", LANDING)
-            else:
-                self._answer(404, "text/plain; charset=utf-8", "not here: see /metrics\n")
 
-        def _welcome(self) -> bool:
-            users = dict(watched.config().users) if watched else {}
-            return not users or passwords.user(self.headers.get("Authorization", ""), users) is not None
-
-        def _answer(self, status: int, kind: str, text: str, more: Mapping[str, str] = MappingProxyType({})) -> None:
-            body = text.encode()
-            self.send_response(status)
-            for name, value in [*more.items(), *(watched.config().headers if watched else ())]:
-                self.send_header(name, value)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """A line for every scrape helps nobody."""
-
-    made = Server((host, port), Handler)
-    if watched is not None and watched.secure:
-        from jobsight.exporter.certificate import renewing
-
-        made.secure = renewing(watched)
-    return made
+def inherited(variables: dict[str, str], pid: int) -> socket.socket | None:
+    """The socket that systemd opened for us, see sd_listen_fds(3); None if it opened none."""
+    if variables.get("LISTEN_PID") != str(pid) or not variables.get("LISTEN_FDS", "").isdecimal():
+        return None
+    return socket.socket(fileno=3) if int(variables["LISTEN_FDS"]) > 0 else None
