@@ -17,6 +17,7 @@ from jobsight.clock import SystemClock
 from jobsight.collector import Collector
 from jobsight.command import Output
 from jobsight.files import make_directory, replace
+from jobsight.formats import container
 from jobsight.formats.joblabels import named
 from jobsight.host import Host, Space, recorded_as
 from jobsight.schema.message import Message, Origin
@@ -87,6 +88,9 @@ class Recording(Host):
     def piece(self, path: str, size: int = 4096) -> bytes:
         with self._noting(path):
             return self._found(path, super().piece(path, size))
+
+    def pieces(self, path: str, size: int = 2**18) -> Iterator[bytes]:  # noqa: ARG002  # all of it is kept anyway
+        yield self.read_bytes(path)
 
     def names(self, path: str) -> list[str]:
         if os.path.isdir(self.root + path):
@@ -193,7 +197,7 @@ class Recording(Host):
         # The first answer counts: what a collector reads twice in a run may have moved in between.
         if path not in OWN:
             # Of an environment only what the collector may look at: the rest may hold secrets.
-            kept = named(data) if path.endswith("/environ") else data
+            kept = named(data) + container.named(data) if path.endswith("/environ") else container.public(path, data)
             self.files.setdefault(path, kept)
         return data
 

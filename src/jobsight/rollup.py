@@ -11,7 +11,7 @@ SUMMED = (
     "threads", "cpu_user", "cpu_system", "cpu_children", "memory_anon", "memory_shared", "memory_data",
     "memory_virtual", "read", "written",
 )  # fmt: skip
-ALIKE = ("parent", "scheduler", "job", "owner", "command", "container")
+ALIKE = ("parent", "scheduler", "job", "owner", "command", "container", "container_id", "image")
 
 
 def rolled_up(rows: Iterable[Any]) -> Iterator[Any]:

@@ -8,7 +8,9 @@ roster leads to the same rows.
 from contextlib import suppress
 from errno import EMFILE, ENFILE
 
+from jobsight.containers import grouped, looked_for
 from jobsight.formats import cgrouppath
+from jobsight.formats.container import Container, of_cgroup
 from jobsight.host import Host
 from jobsight.sleepers import Sleepers, runs
 
@@ -24,16 +26,14 @@ YOUTH = 60.0
 CGROUP = 16384
 # Instead of a held file's number.
 CLOSED, ONCE = -1, -2
-# What the user map of the machine itself says: every number is itself.
-WHOLE_MACHINE = [b"0", b"0", b"4294967295"]
 
 
 class Seen:
     """One process as it was last seen."""
 
     __slots__ = (
-        "arguments", "asleep", "calm", "container", "faults", "group", "held", "held_io", "held_statm", "mark",
-        "owner", "parent", "resident", "row", "slept", "turn",
+        "arguments", "asleep", "calm", "contained", "container", "faults", "group", "held", "held_io", "held_statm",
+        "looked", "mark", "owner", "parent", "resident", "row", "slept", "turn",
     )  # fmt: skip
 
     def __init__(self, held: int, turn: int) -> None:
@@ -50,8 +50,10 @@ class Seen:
         self.turn = turn
         self.owner = ""
         self.group: cgrouppath.JobGroup | None = None
-        # Empty if nothing contains it, None while nobody has looked.
-        self.container: str | None = None
+        # What contains it, whether its group says so, and by which command it went when others were asked.
+        self.container: Container | None = None
+        self.contained = False
+        self.looked = ""
         self.arguments: str | None = None
         self.faults = -1
         self.resident = -1
@@ -68,12 +70,14 @@ class Roster:
         self.seen: dict[str, Seen] = {}
         self.skipped: set[str] = set()
         self.forbidden: set[str] = set()
+        # Those in containers whose image is not for us to see.
+        self.sealed: set[str] = set()
         # Of this turn: whether there are processes that we are not shown, and one whose line could not be read.
         self.hidden = False
         self.torn = False
         self.turn = 0
         self.young = 0.0
-        self._groups: dict[bytes, cgrouppath.JobGroup | None] = {}
+        self._groups: dict[bytes, tuple[cgrouppath.JobGroup | None, Container | None]] = {}
         self._sleepers = Sleepers()
         self._last_pid = 0
         self.held = 0
@@ -147,6 +151,7 @@ class Roster:
     def forget(self, host: Host, name: str) -> None:
         seen = self.seen.pop(name, None)
         self.forbidden.discard(name)
+        self.sealed.discard(name)
         if seen is not None:
             self._sleepers.drop(name, seen.parent)
             for held in (seen.held, seen.held_io, seen.held_statm, seen.asleep):
@@ -206,9 +211,33 @@ class Roster:
         except OSError:
             text = b""
         if text not in self._groups:
-            self._groups[text] = cgrouppath.job_of_process(text.decode("utf-8", "backslashreplace"))
-        group = seen.group = self._groups[text]
-        seen.container = group.scheduler if group and group.scheduler in cgrouppath.CONTAINERS else None
+            self._groups[text] = self._read(host, name, text.decode("utf-8", "backslashreplace"))
+        seen.group, found = self._groups[text]
+        if found or seen.contained:
+            self._contain(name, seen, found)
+        seen.contained = found is not None
+
+    def _read(self, host: Host, name: str, text: str) -> tuple[cgrouppath.JobGroup | None, Container | None]:
+        group, named = cgrouppath.job_of_process(text), of_cgroup(text)
+        found = grouped(host, name, named) if named else None
+        if found is None and group and group.scheduler in cgrouppath.CONTAINERS:
+            found = Container(group.scheduler)
+        return group, found
+
+    def search(self, host: Host, name: str, seen: Seen, command: str, *, again: bool) -> None:
+        """Whether it is in a container that its control group does not name. Once found it stays there; who is in
+        none is asked `again` now and then, and when it became another program.
+        """
+        if seen.looked != command or (again and seen.container is None):
+            seen.looked = command
+            self._contain(name, seen, looked_for(host, name, command))
+
+    def _contain(self, name: str, seen: Seen, found: Container | None) -> None:
+        """It is in this container."""
+        seen.container = found
+        self.sealed.discard(name)
+        if found and found.hidden:
+            self.sealed.add(name)
 
     def _drop(self, host: Host, held: int) -> None:
         if held >= 0:
@@ -228,27 +257,3 @@ class Roster:
             return CLOSED
         self.held += 1
         return held
-
-
-def container(host: Host, name: str) -> str:
-    """`namespace` where it has users of its own, as unprivileged containers do; empty if not."""
-    try:
-        users = host.piece(f"proc/{name}/uid_map", 256).split()
-    except OSError:
-        return ""
-    return "namespace" if users and users != host.keep(Users).of(host) else ""
-
-
-class Users:
-    """The user map we live in ourselves: in a container of our own nobody else's looks whole."""
-
-    def __init__(self) -> None:
-        self._map: list[bytes] | None = None
-
-    def of(self, host: Host) -> list[bytes]:
-        if self._map is None:
-            try:
-                self._map = host.piece("proc/self/uid_map", 256).split()
-            except OSError:
-                self._map = WHOLE_MACHINE
-        return self._map

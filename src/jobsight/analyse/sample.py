@@ -23,13 +23,17 @@ GROUP_COLUMNS = (
 
 COUNTERS = ("cpu_time", "read", "written", "oom_kills", "pressure_cpu", "reads", "writes")
 
+# What does not add up, and where the parts of a job with several groups are remembered.
+OVERLAPPING = ("memory_peak", "pressure_cpu")
+APART = "apart"
+
 # The columns that are looked at here and in the ledger, by collector. Of an allocation that is every one.
 WANTED = {
     "process": (
         "pid", "started", "parent", "scheduler", "job", "owner", "command", "state", "threads", "cpu_user",
         "cpu_system", "cpu_children", "memory_anon", "read", "written", "merged",
     ),
-    "cgroup": ("scheduler", "job", "step", *GROUP_COLUMNS),
+    "cgroup": ("scheduler", "job", "step", "path", *GROUP_COLUMNS),
     "gpu": ("uuid", "scheduler", "job", "utilization", "busy", "memory_used"),
     "hardware": ("cpus", "memory"),
     "allocation": tuple(field.name for field in fields_of(Allocation)),
@@ -106,13 +110,42 @@ def idents(sample: Accepted) -> list[Ident]:
 
 
 def groups(sample: Accepted, before: dict[Name, dict[str, Any]]) -> dict[Name, dict[str, Any]]:
-    """What each control group had used; of counters that are missing the last known value."""
-    found = {
-        name: {wanted: column(sample, wanted)[rows[0]] for wanted in GROUP_COLUMNS}
-        for name, rows in rows_by_job(sample).items()
-    }
-    for name, group in found.items():
+    """What each job's control group had used; of counters that are missing the last known value."""
+    found = {}
+    for name, rows in rows_by_job(sample).items():
+        earlier = before.get(name, {})
+        if len(rows) > 1 or APART in earlier:
+            found[name] = _together(sample, rows, earlier.get(APART, {}))
+            continue
+        group = found[name] = {wanted: column(sample, wanted)[rows[0]] for wanted in GROUP_COLUMNS}
         for counter in COUNTERS:
             if group[counter] is None:
-                group[counter] = before.get(name, {}).get(counter)
+                group[counter] = earlier.get(counter)
     return found
+
+
+def _together(sample: Accepted, rows: list[int], earlier: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Several groups of one job on one machine, as where two of Slurm's nodes share it: one may go before the other,
+    and what it counted must not go with it. By path, so that each is set against itself.
+    """
+    paths, now = column(sample, "path"), {}
+    for row in rows:
+        old = earlier.get(paths[row], {})
+        new = {counter: column(sample, counter)[row] for counter in COUNTERS}
+        if new["cpu_time"] is not None and new["cpu_time"] < (old.get("cpu_time") or 0):
+            earlier, old = {}, {}  # it began anew, and so did the job
+        now[paths[row]] = {name: old.get(name) if value is None else value for name, value in new.items()}
+    apart = earlier | now
+    whole: dict[str, Any] = {APART: apart}
+    for wanted in GROUP_COLUMNS:
+        values = [part[wanted] for part in apart.values()] if wanted in COUNTERS else []
+        values = values or [column(sample, wanted)[row] for row in rows]
+        whole[wanted] = _whole(wanted, [value for value in values if value is not None])
+    return whole
+
+
+def _whole(name: str, values: list[Any]) -> Any:
+    """Of several groups. They may share CPUs; times they waited and peaks they had overlap, nobody knows how much."""
+    if not values or (name in OVERLAPPING and len(values) > 1):
+        return None
+    return max(values) if name == "cpus" else sum(values)

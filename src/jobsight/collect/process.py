@@ -1,7 +1,7 @@
 """Processes, each with the job it belongs to.
 
-Source: /proc/PID/{stat,statm,io,cgroup,uid_map,cmdline}, see proc(5). The job is the one its control group names; on
-a machine with no batch system it is the session, so that everything a login or a service started counts as one.
+Source: /proc/PID/{stat,statm,io,cgroup,uid_map,cmdline,environ,mountinfo}, see proc(5). The job is the one its
+control group names; where none does it is the session, so that all that a login or a service started counts as one.
 
 Most processes sleep, and are not read again: `jobsight.roster` knows them. Kernel threads and excluded users are
 skipped by name; a process whose `stat` has not moved is not parsed. A collector started cold gives the same rows.
@@ -12,22 +12,25 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from jobsight.collector import ParseError, collector
+from jobsight.containers import outside
+from jobsight.exclusion import Unwanted
 from jobsight.formats import cpulist, procstat
 from jobsight.host import Host
 from jobsight.rollup import rolled_up
-from jobsight.roster import Roster, Seen, container
+from jobsight.roster import Roster, Seen
 from jobsight.schema.record import counter, gauge, label, record
 from jobsight.schema.units import Bytes, Count, Seconds
 from jobsight.sleepers import REST
 
 # More pages or bytes than any process has: a damaged line, not a number.
 MOST = 2**50
-# CPU time after which it is worth a look whether a process has users of its own: most never come that far.
+# CPU time after which it is worth a look whether a process is in a container: most never come that far.
 WORKING = 1.0
 # Of a command line. Some are megabytes of file names.
 ARGUMENTS = 1024
 
 PTRACE = "CAP_SYS_PTRACE with CAP_DAC_READ_SEARCH (or root) shows the I/O of other people's processes"
+IMAGE = "CAP_SYS_PTRACE with CAP_DAC_READ_SEARCH (or root) shows the images of other people's containers"
 HIDDEN = "/proc is mounted with hidepid: CAP_SYS_PTRACE or the group named in its `gid=` shows everybody's"
 
 
@@ -56,7 +59,7 @@ class Process:
     read: Bytes | None = counter("Bytes read from storage, ended children included.", default=None, grant=PTRACE)
     written: Bytes | None = counter("Bytes sent to storage, ended children included.", default=None, grant=PTRACE)
     container: str | None = label(
-        "What contains it: docker, podman, containerd, kubernetes, or namespace if it has users of its own.",
+        "What contains it: docker, podman, apptainer …; namespace if it has users of its own and nobody says whose.",
         default=None,
     )
     merged: Count | None = gauge(
@@ -64,6 +67,13 @@ class Process:
         default=None,
     )
     arguments: str | None = label("The command line, shortened. Only where it is asked for.", default=None)
+    container_id: str | None = label("The first twelve digits of its container's id.", default=None)
+    container_name: str | None = label(
+        "What its container is called; of Kubernetes' the namespace, the pod and the container.", default=None
+    )
+    image: str | None = label(
+        "The image its container was made from: name, file or directory.", default=None, grant=IMAGE
+    )
 
 
 class Options(NamedTuple):
@@ -71,7 +81,7 @@ class Options(NamedTuple):
 
     exclude_users: tuple[str, ...] = ()
     exclude_uids: tuple[str, ...] = ()
-    """Ranges such as `0-999`: what the system runs."""
+    """Ranges such as `0-999`: what the system runs. Containers' processes are none of that, whoever they run as."""
     exclude_commands: tuple[str, ...] = ()
     minimum_cpu: Seconds = Seconds(0)
     """Processes that have used less, children included, are left out."""
@@ -104,7 +114,8 @@ def every_one(host: Host, options: Options) -> list[Process]:
     rows: list[Any] = []
     roster = host.keep(Roster)
     names = roster.begin(host, host.names("proc"))
-    unwanted = Unwanted(options)
+    excluded = options.exclude_users, options.exclude_commands, options.exclude_uids
+    unwanted = Unwanted(*excluded, arguments=options.arguments)
     met, turn, peek = roster.seen, roster.turn, host.peek
     for name in names:
         before = met.get(name)
@@ -140,23 +151,9 @@ def every_one(host: Host, options: Options) -> list[Process]:
     if roster.forbidden:
         host.miss("read", "forbidden")
         host.miss("written", "forbidden")
+    if roster.sealed:
+        host.miss("image", "forbidden")
     return rows
-
-
-class Unwanted:
-    """Whom to leave out. Users' numbers before their names: a name may have to be looked up far away."""
-
-    def __init__(self, options: Options) -> None:
-        self.arguments = options.arguments
-        self._users = options.exclude_users
-        self._commands = options.exclude_commands
-        self._uids = [span for text in options.exclude_uids for span in cpulist.spans(text)]
-
-    def has(self, host: Host, uid: int, stat: procstat.ProcStat) -> bool:
-        for first, last in self._uids:
-            if first <= uid <= last:
-                return True
-        return stat.command in self._commands or (bool(self._users) and host.user(uid) in self._users)
 
 
 def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwanted: Unwanted) -> Process | None:
@@ -183,15 +180,15 @@ def update(host: Host, roster: Roster, name: str, seen: Seen, line: bytes, unwan
     if due or young or not same:
         # Of the directory, not of a file in it: files of a program that changed its user belong to root.
         uid = host.uid(f"proc/{name}")
-        if unwanted.has(host, uid, stat):
+        roster.place(host, name, seen)
+        if unwanted.has(host, uid, stat, contained=seen.contained):
             roster.skip(host, name, for_good=not young)
             return None
-        seen.owner = host.user(uid)
-        roster.place(host, name, seen)
+        seen.owner = outside(host, name, uid)
         if unwanted.arguments:
             seen.arguments = arguments(host, name)
-    if seen.container is None and stat.user + stat.system >= WORKING:
-        seen.container = container(host, name)
+    if not seen.contained and stat.user + stat.system >= WORKING:
+        roster.search(host, name, seen, stat.command, again=due)
     # The address space too: memory that is asked for and not touched makes no fault.
     resting = (
         before is not None
@@ -229,7 +226,7 @@ def row_of(
         (before.memory_anon, before.memory_shared, before.memory_data) if before else memory(host, roster, name, seen)
     )
     read, written = traffic(host, roster, name, seen, due=due)
-    group = seen.group
+    group, inside = seen.group, seen.container
     return Process(
         pid=stat.pid,
         started=stat.started,
@@ -252,8 +249,11 @@ def row_of(
         memory_virtual=stat.virtual,
         read=read,
         written=written,
-        container=seen.container or None,
+        container=inside.runtime if inside else None,
         arguments=seen.arguments,
+        container_id=inside.id or None if inside else None,
+        container_name=inside.name or None if inside else None,
+        image=inside.image or None if inside else None,
     )
 
 
