@@ -8,8 +8,13 @@ from jobsight.settings import Store
 YEAR = 365 * 86400.0
 # What is made of rows is small and outlives them, unless `store.keep_rows` says otherwise.
 # Marks of what is to be done, see `analyse.late`, go when it is done.
-MARKS = ("late", "due")
+MARKS = ("late", "due", "lustredue")
+# Few rows a day, of which reports ask years at once: as files they would be hundreds, and each costs its opening.
+STAYS = ("tally", "stint")
 DERIVED = {"usage": YEAR, "slice": 2 * YEAR, "share": 10 * YEAR}
+DERIVED |= dict.fromkeys(("tally", "capacity", "stint", "energy"), 10 * YEAR)
+DERIVED |= {"lustreslice": YEAR / 4, "lustretotal": 2 * YEAR, "lustreseries": YEAR}
+DERIVED |= dict.fromkeys(("lustreshare", "lustredensity"), 10 * YEAR)
 
 
 class Retention(NamedTuple):
