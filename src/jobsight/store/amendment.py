@@ -48,13 +48,21 @@ class Amendments:
         )
         self.unmark("late", [(item.cluster, item.node, *item.marks) for item in changes])
 
-    def refill(self, table: str, span: tuple[float, float], sql: str, label: Sequence[tuple[Any, ...]]) -> int:
+    def refill(
+        self,
+        table: str,
+        span: tuple[float, float],
+        sql: str,
+        label: Sequence[tuple[Any, ...]],
+        names: Sequence[str] = LABEL,
+        reads: tuple[float, float] | None = None,
+    ) -> int:
         with self._cold.amending(table, span) as amend:
             cursor = amend.cursor
-            cursor.execute(f"CREATE TEMP TABLE label ({', '.join(f'{name} VARCHAR' for name in LABEL)})")
+            cursor.execute(f"CREATE TEMP TABLE label ({', '.join(f'{name} VARCHAR' for name in names)})")
             _fill(cursor, "label", label)
             amend.without(f"time >= {span[0]!r} AND time < {span[1]!r}")
-            self._cold.show_between(cursor, sql, (span[0], span[1] + REACH))
+            self._cold.show_between(cursor, sql, reads or (span[0], span[1] + REACH))
             found = cursor.execute(f"INSERT INTO main.{table} {sql}").fetchone()
         return int(found[0]) if found else 0
 

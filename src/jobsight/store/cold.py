@@ -23,7 +23,7 @@ from jobsight.store.folder import UNFINISHED, settle
 from jobsight.store.hot import NAME, Hot, quoted
 from jobsight.store.plan import DAY, HOUR, LEAST, Move, Piece, meets, moves, name
 from jobsight.store.protocol import StoreError
-from jobsight.store.retention import MARKS
+from jobsight.store.retention import MARKS, STAYS
 
 CATALOGUE = """CREATE TABLE IF NOT EXISTS cold.file (
   name VARCHAR NOT NULL, source VARCHAR NOT NULL, level VARCHAR NOT NULL, start DOUBLE NOT NULL,
@@ -87,7 +87,7 @@ class Cold:
         """Move what is due; how many rows went to files. Nobody waits for this: neither readers nor the loader."""
         with self._moving:
             moved = 0
-            for table in [name for name in self._hot.columns() if name not in MARKS]:
+            for table in [name for name in self._hot.columns() if name not in (*MARKS, *STAYS)]:
                 for move in moves(table, self._hours(table), self._of(table), now, least):
                     moved += self._move(move, now)
             return moved

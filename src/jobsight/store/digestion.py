@@ -40,7 +40,7 @@ class Digestion:
         clock: Callable[[], float],
         say: Callable[[str], None],
     ) -> None:
-        self._cut, self._tables = layout
+        self._cut, self._tables = layout.cut, layout.tables
         self._records = records
         self._derived = list(derived)
         self._counter = counter

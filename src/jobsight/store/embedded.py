@@ -12,7 +12,9 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 import duckdb
 import msgspec
@@ -23,13 +25,15 @@ from jobsight.ingest.quarantine import Quarantine
 from jobsight.store import cold, folder
 from jobsight.store.amendment import Amendments
 from jobsight.store.counter import Counter
+from jobsight.store.findings import TABLES, StoredFindings
 from jobsight.store.hot import REFUSALS, Hot
 from jobsight.store.log import Log
 from jobsight.store.plan import LEAST
-from jobsight.store.protocol import MOST_WAITING, Backlog, Change, InUseError, JobQuery, Node, StoreError
+from jobsight.store.protocol import LABEL, MOST_WAITING, Backlog, Change, InUseError, JobQuery, Node, StoreError
 from jobsight.store.sight import Sight
 from jobsight.store.small import Small
 from jobsight.store.status import Status, export, status
+from jobsight.store.tokens import File
 
 # Trouble that passes: the disk's, a lock's, the engine's own.
 WAITS = (OSError, sqlite3.OperationalError, duckdb.Error)
@@ -198,8 +202,19 @@ class Embedded:
         self._restored = False
         self._amendments.change(changes)
 
-    def refill(self, table: str, span: tuple[float, float], sql: str, label: Sequence[tuple[Any, ...]]) -> int:
-        return self._amendments.refill(table, span, sql, label)
+    def refill(
+        self,
+        table: str,
+        span: tuple[float, float],
+        sql: str,
+        label: Sequence[tuple[Any, ...]],
+        names: Sequence[str] = LABEL,
+        reads: tuple[float, float] | None = None,
+    ) -> int:
+        return self._amendments.refill(table, span, sql, label, names, reads)
+
+    def namespace(self) -> UUID:
+        return self.small.namespace()
 
     def compact(self, now: float, least: int = LEAST) -> int:
         """Move rows of hours and days that are over to files; how many went. What fails for now is tried again."""
@@ -225,7 +240,13 @@ class Embedded:
         """One table's rows of a time into a Parquet file of their own; how many."""
         return export(self.hot, table, path, since, until)
 
+    @cached_property
+    def findings(self) -> StoredFindings:
+        return StoredFindings(File(os.path.join(self._path, "findings.sqlite"), TABLES))
+
     def close(self) -> None:
+        if "findings" in vars(self):
+            self.findings.close()
         self._log.close()
         self.cold.close()
         with self._digesting:

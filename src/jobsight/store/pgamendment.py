@@ -58,16 +58,26 @@ class PgAmendments:
             self.unmark(connection, "late", [(item.cluster, item.node, *item.marks) for item in changes])
 
     def refill(
-        self, connection: Connection, table: str, span: tuple[float, float], sql: str, label: Sequence[Row]
+        self,
+        connection: Connection,
+        table: str,
+        span: tuple[float, float],
+        sql: str,
+        label: Sequence[Row],
+        names: Sequence[str] = LABEL,
     ) -> int:
         own = self._tables[table]
         with connection.transaction():
             connection.execute(
-                f"CREATE TEMP TABLE label ({', '.join(f'{name} text' for name in LABEL)}) ON COMMIT DROP"
+                f"CREATE TEMP TABLE label ({', '.join(f'{name} text' for name in names)}) ON COMMIT DROP"
             )
             with connection.cursor() as cursor, cursor.copy("COPY label FROM STDIN") as target:
                 for row in label:
                     target.write_row(row)
+            # Else the planner takes it for tiny, and joins it row by row.
+            connection.execute("ANALYZE label")
+            # Statements of hundreds of expressions take longer to compile than to run.
+            connection.execute("SET LOCAL jit = off")
             rows = connection.execute(translated(sql), []).fetchall()
         self._ready(connection, {table: rows})
         with connection.transaction():

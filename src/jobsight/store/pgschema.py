@@ -41,6 +41,7 @@ class Layout(NamedTuple):
 
     cut: Cut
     tables: dict[str, Table]
+    namespace: UUID
 
 
 def prepare(url: str, connection: Connection, records: dict[str, type[Any]]) -> Layout:
@@ -52,7 +53,7 @@ def prepare(url: str, connection: Connection, records: dict[str, type[Any]]) -> 
     if kind and (namespace := _namespace(connection)):
         tables = {name: Table(name, record, namespace) for name, record in records.items()}
         if not _missing(connection, tables):
-            return Layout(cut, tables)
+            return Layout(cut, tables, namespace)
     try:
         return _prepared(url, cut, records)
     except psycopg.Error as error:
@@ -79,7 +80,7 @@ def _prepared(url: str, cut: Cut, records: dict[str, type[Any]]) -> Layout:
         _create(connection, cut, tables)
         if not kind:
             connection.execute("INSERT INTO layout VALUES (%s, %s)", [LAYOUT, cut.kind])
-    return Layout(cut, tables)
+    return Layout(cut, tables, namespace)
 
 
 def _kind(connection: Connection) -> str | None:

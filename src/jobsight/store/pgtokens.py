@@ -18,13 +18,15 @@ class Database:
 
     waits = True
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tables: Sequence[str] = TABLES, needed: Sequence[str] = ("token", "invite")) -> None:
+        """`needed`: what these statements make."""
         self._url = url
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         # Where they are there nothing is written: who only reads may have no right to.
-        if self.query("SELECT to_regclass('token') IS NULL OR to_regclass('invite') IS NULL") == [(True,)]:
-            self._with(_create)
+        there = " AND ".join(f"to_regclass('{name}') IS NOT NULL" for name in needed)
+        if self.query(f"SELECT {there}") == [(False,)]:
+            self._with(lambda connection: _create(connection, tables))
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         text = sql.replace("?", "%s")
@@ -70,11 +72,11 @@ class Database:
             raise
 
 
-def _create(connection: Connection) -> None:
+def _create(connection: Connection, tables: Sequence[str]) -> None:
     with connection.transaction():
         # Two servers that start at once: the second finds them made.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('token'), hashtext(current_schema()))")
-        for statement in TABLES:
+        for statement in tables:
             connection.execute(statement)
 
 

@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 import psycopg
 
@@ -21,14 +23,16 @@ from jobsight.store.counter import Counter
 from jobsight.store.dialect import bounded
 from jobsight.store.digestion import Digestion
 from jobsight.store.document import Documents
+from jobsight.store.findings import TABLES, StoredFindings
 from jobsight.store.inbox import Inbox
 from jobsight.store.lease import Lease
 from jobsight.store.pgamendment import FORGOTTEN, PgAmendments
 from jobsight.store.pgreader import Reader
 from jobsight.store.pgschema import prepare
 from jobsight.store.pgstatus import status
+from jobsight.store.pgtokens import Database
 from jobsight.store.pool import Connection, Pool, connect, place, said
-from jobsight.store.protocol import MOST_WAITING, Backlog, Change, JobQuery, Node, StoreError
+from jobsight.store.protocol import LABEL, MOST_WAITING, Backlog, Change, JobQuery, Node, StoreError
 from jobsight.store.sight import Sight
 from jobsight.store.status import Status
 
@@ -56,7 +60,7 @@ class Postgres:
                 version = connection.info.server_version // 10000
         except psycopg.Error as error:
             raise StoreError(f"cannot use the {place(url)}: {said(error)}") from None
-        self.cut, self.tables = layout
+        self.cut, self.tables, self._namespace = layout
         self._amendments = PgAmendments(self.cut, self.tables, clock)
         self.report = f"{place(url)} (PostgreSQL {version}): {self.cut.report()}"
         self._pool = Pool(url)
@@ -217,11 +221,28 @@ class Postgres:
             self.digestion.recall()
             self._amendments.change(connection, changes)
 
-    def refill(self, table: str, span: tuple[float, float], sql: str, label: Sequence[tuple[Any, ...]]) -> int:
+    def refill(
+        self,
+        table: str,
+        span: tuple[float, float],
+        sql: str,
+        label: Sequence[tuple[Any, ...]],
+        names: Sequence[str] = LABEL,
+        reads: tuple[float, float] | None = None,  # noqa: ARG002  # what the statement says is enough here
+    ) -> int:
         with self._changing() as connection:
-            return self._amendments.refill(connection, table, span, sql, label)
+            return self._amendments.refill(connection, table, span, sql, label, names)
+
+    def namespace(self) -> UUID:
+        return self._namespace
+
+    @cached_property
+    def findings(self) -> StoredFindings:
+        return StoredFindings(Database(self._url, TABLES, ("finding",)))
 
     def close(self) -> None:
+        if "findings" in vars(self):
+            self.findings.close()
         self._inbox.close()
         with self._digesting:
             self._release()

@@ -3,10 +3,14 @@
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from uuid import UUID
 
 from jobsight.store.counter import Entry
 from jobsight.store.sight import Sight
+
+if TYPE_CHECKING:
+    from jobsight.store.findings import Findings
 
 # What was last seen longer ago than this many sampling intervals, and these seconds for its way to us, is silent.
 FRESH = 2.5
@@ -139,11 +143,23 @@ class Amends(Protocol):
     def change(self, changes: Sequence[Change]) -> None:
         """Store changes; what is counted next starts from what is stored then."""
 
-    def refill(self, table: str, span: tuple[float, float], sql: str, label: Sequence[tuple[Any, ...]]) -> int:
+    def refill(
+        self,
+        table: str,
+        span: tuple[float, float],
+        sql: str,
+        label: Sequence[tuple[Any, ...]],
+        names: Sequence[str] = LABEL,
+        reads: tuple[float, float] | None = None,
+    ) -> int:
         """Replace a table's rows from a time to before another by what SQL yields, in one commit; how many there are
-        now. The SQL yields the table's columns in their order and may read `usage`, `slice` and `label`, a table of
-        the rows given, whose columns are texts named by `LABEL`.
+        now. The SQL yields the table's columns in their order and may read other tables and `label`, a table of the
+        rows given, whose columns are texts of these names. `reads` is the time of the rows that it reads: from the
+        span's beginning to long after its end if not said.
         """
+
+    def namespace(self) -> UUID:
+        """What identifiers of series are made in: random, made once, each site's own."""
 
 
 class Store(Amends, Protocol):
@@ -181,6 +197,10 @@ class Store(Amends, Protocol):
         self, sql: str, values: Iterable[Any] = (), between: tuple[float, float] | None = None
     ) -> list[tuple[Any, ...]]:
         """Rows of the time-series tables. With `between` the caller promises that no row of another time matters."""
+
+    @property
+    def findings(self) -> "Findings":
+        """What was found, and what became of it."""
 
     def compact(self, now: float) -> int:
         """Make what is over smaller; how many rows moved."""

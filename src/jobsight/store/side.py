@@ -128,8 +128,17 @@ class Copy:
         for some in self._source.jobs():
             self._target.put(some)
             number += len(some)
+        self._findings()
         self._target.finish({table: self._source.store.horizon(table) for table in self._kinds})
         return number
+
+    def _findings(self) -> None:
+        """What was found, and what people wrote about it."""
+        known, ours = self._source.store.findings.kept(0.0, math.inf), self._target.store.findings
+        ours.keep(known)
+        for one in known:
+            if one.acknowledged is not None:
+                ours.acknowledge(one.id, one.acknowledged, one.acknowledged_by or "", one.note or "")
 
     def compared(self) -> dict[str, tuple[int, bool]]:
         """Of every table that has rows, how many, and whether the target has the same."""

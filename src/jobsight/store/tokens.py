@@ -119,8 +119,9 @@ class File:
 
     waits = False
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, tables: Sequence[str] = TABLES) -> None:
         self._path = path
+        self._tables = tables
         self._reading = threading.Lock()
         self._writing = threading.Lock()
         with self._errors():
@@ -170,7 +171,7 @@ class File:
         if number > LAYOUT:
             raise StoreError(f"{self._path} was written by a newer jobsight")
         if number < LAYOUT:
-            for statement in TABLES:
+            for statement in self._tables:
                 self._writer.execute(statement)
             self._writer.execute(f"PRAGMA user_version = {LAYOUT}")
 
