@@ -4,8 +4,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from jobsight.analyse.judge import judge
 from jobsight.analyse.profile import profile
+from jobsight.analyse.scene import scene
 from jobsight.analyse.tending import settle
+from jobsight.store.findings import Kept
 from jobsight.store.protocol import JobQuery, Store
 from jobsight.store.sight import Sight
 
@@ -247,3 +250,50 @@ class StoreContract:
         for query in (JobQuery(id="4711"), JobQuery(id="s0123456789ABC"), JobQuery(text="physics")):
             (job,) = store.jobs(query, BOOT + 100)
             assert (job["id"], job["number"], job["account"]) == ("s0123456789ABC", "4711", "Physics")
+
+    def test_findings_are_kept_told_to_those_who_may_see_them_and_acknowledged(self, opened: Open) -> None:
+        store = opened()
+        mine = Kept("a1", "hog", "fox", "key.1", "ada", "physics", 100.0, 200.0, 210.0, 210.0, None, '{"x": 1}')
+        theirs = mine._replace(id="b2", subject="key.2", owner="bob", begun=300.0, seen=400.0)
+        node = mine._replace(id="c3", subject="n1", owner="", account="")
+        store.findings.keep([mine, theirs, node])
+        assert store.findings.kept(0.0, 1000.0) == [theirs, mine, node]
+        assert store.findings.kept(250.0, 1000.0) == [theirs]
+        assert store.findings.kept(0.0, 250.0) == [mine, node]
+        assert store.findings.kept(0.0, 1000.0, subject="key.1") == [mine]
+        # What belongs to nobody is for those who see everything.
+        assert store.findings.kept(0.0, 1000.0, Sight(("ada",))) == [mine]
+        assert store.findings.kept(0.0, 1000.0, Sight((), ("physics",))) == [theirs, mine]
+        assert store.findings.kept(0.0, 1000.0, Sight()) == []
+        assert not store.findings.acknowledge("b2", 500.0, "ada", "mine?", Sight(("ada",)))
+        assert not store.findings.acknowledge("zz", 500.0, "ada", "")
+        assert store.findings.acknowledge("a1", 500.0, "ada", "agreed", Sight(("ada",)))
+        # Found again it is written over, but for when it was first found and what somebody wrote.
+        store.findings.keep([mine._replace(seen=290.0, first=290.0, last=290.0, ended=290.0, document="{}")])
+        store.close()
+        (again, _) = opened().findings.kept(0.0, 299.0)
+        assert again[:12] == mine._replace(seen=290.0, last=290.0, ended=290.0, document="{}")[:12]
+        assert again[12:] == (500.0, "ada", "agreed")
+
+    def test_old_findings_are_forgotten(self, opened: Open) -> None:
+        store = opened()
+        old = Kept("a1", "hog", "fox", "key.1", "ada", "physics", 100.0, 200.0, 210.0, 210.0, None, "{}")
+        store.findings.keep([old, old._replace(id="b2", seen=300.0)])
+        assert store.findings.forget(250.0) == 1
+        assert [one.id for one in store.findings.kept(0.0, 1000.0)] == ["b2"]
+
+    def test_what_findings_look_at_can_be_asked_of_it(self, opened: Open) -> None:
+        store = opened()
+        told = {"nodes": ["n[1-2]"], "partitions": ["normal"], "state": ["IDLE"], "node_count": [2], "cpus": [64]}
+        lines = [process_line(BOOT + 100 + 10 * turn) for turn in range(4)]
+        lines += [load_line(BOOT + 100), _line("slurmnode", BOOT + 100, told, "head")]
+        machine = {"model": ["x"], "cpus": [64], "memory": [2**38], "threads": [2], "system": ["x"], "kernel": ["x"]}
+        lines.append(_line("hardware", BOOT + 100, machine, "n3"))
+        store.append(lines).result(10)
+        store.digest()
+        seen = scene(store, BOOT, BOOT + 7200, BOOT + 7200)
+        assert [case.figures.id for case in seen.cases] == ["100"]
+        assert seen.machines["fox", "n1"].scheduled
+        assert seen.machines["fox", "n2"].partitions == ("normal",)
+        assert (seen.machines["fox", "n3"].threads, seen.machines["fox", "n3"].scheduled) == (2, False)
+        assert judge(seen) == []

@@ -13,6 +13,7 @@ import pytest
 from jobsight.analyse.keeper import open_database, open_store
 from jobsight.cli.store import run
 from jobsight.store import embeddedside, pgrows, side
+from jobsight.store.findings import Kept
 from jobsight.store.pgside import PgSide
 from jobsight.store.protocol import JobQuery, Store
 from tests.integration.postgres import cluster as cluster  # noqa: PLC0414
@@ -32,6 +33,9 @@ def fill(place: str, lines: list[bytes]) -> None:
     store = opened(place)
     store.append(lines).result(10)
     store.digest()
+    kept = Kept("a1", "hog", "fox", "key.1", "ada", "physics", BOOT, BOOT + 9, BOOT + 9, BOOT + 9, None, "{}")
+    store.findings.keep([kept, kept._replace(id="b2", ended=BOOT + 9)])
+    assert store.findings.acknowledge("b2", BOOT + 10, "ada", "agreed")
     store.close()
 
 
@@ -46,6 +50,7 @@ def held(place: str) -> dict[str, Any]:
         texts = sorted(repr(row) for row in rows)
         found[table] = (len(rows), sums, hashlib.sha256("\n".join(texts).encode()).hexdigest())
     found["job"] = sorted(json.dumps(job) for job in store.jobs(JobQuery(limit=10**6), BOOT))
+    found["finding"] = store.findings.kept(0.0, 1e12)
     store.close()
     return found
 
