@@ -32,8 +32,9 @@ fix: $(VENV)/test  ## format and mend what can be mended
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-bench: $(VENV)/test  ## what the agent costs, as ratios against ps and psutil
+bench: $(VENV)/test  ## what the agent costs, as ratios against ps and psutil; whether findings are right
 	$(BIN)/python bench/agent_cost.py
+	$(BIN)/python -m bench.findings_truth
 
 docs: $(VENV)/test  ## write the reference pages from the code
 	$(BIN)/python scripts/reference.py

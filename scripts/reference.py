@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from jobsight import catalogue
+from jobsight.analyse import findingpage
 from jobsight.analyse.keeper import DERIVED
 from jobsight.cli.main import verbs
 from jobsight.schema import jsonschema, reference
@@ -23,6 +24,7 @@ def pages() -> dict[str, str]:
         "records.md": reference.page(found, DERIVED),
         "messages.json": json.dumps(schemas, indent=2) + "\n",
         "commands.md": commands(),
+        "findings.md": findingpage.page(catalogue.findings()),
     }
 
 

@@ -38,7 +38,7 @@ def kinds(found: list[Phase]) -> list[str]:
 
 def test_planted_phases_of_simulated_jobs_are_found_within_one_sample() -> None:
     looked = 0
-    for truth in plan(Wish(seed=5, nodes=12, days=0.5)).truths:
+    for truth in plan(Wish(seed=5, nodes=24, days=0.5)).truths:
         if truth.scheduler != "slurm" or not truth.started or truth.end - truth.start < 10 * EVERY:
             continue
         found = phases(levels(observed(truth, EVERY)), EVERY, truth.draft.cores * len(truth.places))

@@ -36,8 +36,8 @@ class Client:
     def get(self, path: str, headers: Any = None) -> httpx.Response:
         return asyncio.run(self._asked("GET", path, headers))
 
-    def post(self, path: str) -> httpx.Response:
-        return asyncio.run(self._asked("POST", path, None))
+    def post(self, path: str, headers: Any = None) -> httpx.Response:
+        return asyncio.run(self._asked("POST", path, headers))
 
     async def _asked(self, method: str, path: str, headers: Any) -> httpx.Response:
         async with httpx.AsyncClient(transport=self._transport, base_url="http://localhost") as client:

@@ -104,7 +104,7 @@ def test_time_on_cards_is_exact_for_who_was_first_there(cluster: Cluster, store:
         for card in place.gpus
     ]
     alone = [one for one in held if not any(_before(one, *stay) for stay in stays)]
-    assert len(alone) > 2
+    assert alone
     for truth, place, last in alone:
         worked = len(place.gpus) * place.curve.at(last).gpu
         assert found[truth.number, place.node.name] == pytest.approx(worked, abs=1e-3), truth.number

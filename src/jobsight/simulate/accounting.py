@@ -90,8 +90,8 @@ class Accounting:
                 memory_given=Bytes(sum(memory[name] for name in names)),
                 gpus_given=Count(sum(cards[name] for name in names)) if make.gpus else None,
                 sockets=Count(make.sockets),
-                cores=Count(make.cores // make.sockets),
-                threads=Count(1),
+                cores=Count(make.cores // make.sockets // make.threads),
+                threads=Count(make.threads),
             )
 
     def _state(self, node: Node, given: int, time: float) -> str:

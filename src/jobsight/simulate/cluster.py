@@ -11,6 +11,8 @@ import msgspec
 
 from jobsight.schema.message import Message
 from jobsight.schema.wire import envelope
+from jobsight.simulate.lustrefeed import Feed, Servers
+from jobsight.simulate.lustrework import of_jobs
 from jobsight.simulate.plan import Plan, Wish, plan
 from jobsight.simulate.sampler import Sampler, Sampling
 from jobsight.simulate.truth import Truth
@@ -23,8 +25,12 @@ SLICE = 10_000
 class Cluster:
     """Its messages can be had once, from begin to end: nodes walk forward."""
 
-    def __init__(self, wish: Wish | None = None, sampling: Sampling | None = None) -> None:
+    def __init__(
+        self, wish: Wish | None = None, sampling: Sampling | None = None, servers: Servers | None = None
+    ) -> None:
+        """With `servers` its jobs use a Lustre file system, which tells of it too."""
         self.plan: Plan = plan(wish or Wish())
+        self._feed = None if servers is None else Feed(servers, of_jobs(self.plan.truths, servers.seed))
         self.sampling = sampling or Sampling()
         self._samplers = [Sampler(self.plan, node, self.sampling) for node in self.plan.site.nodes]
         self._time = self.plan.wish.begin
@@ -39,6 +45,8 @@ class Cluster:
         self._time = max(since, self.plan.end if until is None else until)
         for sampler in self._samplers:
             yield from sampler.messages(since, self._time)
+        if self._feed is not None:
+            yield from self._feed.messages(since, self._time)
 
     def pace(self, every: float) -> None:
         """Sample so often from now on."""

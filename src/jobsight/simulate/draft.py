@@ -29,6 +29,9 @@ class Misfit(StrEnum):
     IMBALANCE = "imbalance"
     HAMMERING = "hammering"
     WRONG_MACHINE = "wrong_machine"
+    HYPERTHREADS = "hyperthreads"
+    FRAGMENTATION = "fragmentation"
+    RESPONSE = "response"
 
 
 class Ending(NamedTuple):
@@ -87,3 +90,5 @@ class Draft(NamedTuple):
     """Part of the time in which some of its threads wait for a CPU."""
     requeue: bool = False
     """Whether it is started anew when a node fails."""
+    doubled: bool = False
+    """Whether two of its threads share each core that it uses, while others of its cores are free."""

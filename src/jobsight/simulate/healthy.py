@@ -118,6 +118,13 @@ def limit(chance: Random, seconds: float) -> float:
     return max(step, -(-wanted // step) * step)
 
 
+def lasting(made: Draft, seconds: float) -> Draft:
+    """The same, so long at least, with a limit that fits."""
+    factor = max(1.0, seconds / length(made.phases))
+    phases = tuple(phase._replace(seconds=float(round(phase.seconds * factor))) for phase in made.phases)
+    return made._replace(phases=phases, limit=-(-length(phases) * 1.4 // (10 * MINUTE)) * 10 * MINUTE)
+
+
 def _rounded(memory: float) -> int:
     """In quarters of a GiB: nobody asks for bytes."""
     return max(1, -int(-4 * memory // GIB)) * GIB // 4

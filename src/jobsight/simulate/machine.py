@@ -3,6 +3,7 @@
 What the system itself does is small and even, so that the node's counters are its jobs' and a little more.
 """
 
+from collections.abc import Iterable
 from math import exp
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from jobsight.collect.hardware import Hardware
 from jobsight.collect.load import Load
 from jobsight.collect.memory import Memory
 from jobsight.collect.network import Network
+from jobsight.collect.pressure import Pressure
 from jobsight.schema.units import Bytes, Count, Ratio, Seconds
 from jobsight.simulate.plan import Tenant
 from jobsight.simulate.site import GIB, Node
@@ -25,6 +27,8 @@ SYSTEM_WRITES = 20_000
 # Bytes that each second of CPU time of a job on several nodes sends.
 TALK = 2_000_000
 PACKET = 4096
+# Threads for each CPU below which none waits, and from which on some always do.
+EASY, CROWDED = 0.9, 1.3
 
 Levels = list[tuple[Tenant, Level]]
 
@@ -40,6 +44,10 @@ class Past:
         self.sent = 0.0
         self.time: float | None = None
         self.loads = (0.0, 0.0)
+        # When the controller was last asked, and what the node had taken by then.
+        self.metered: tuple[float, float] | None = None
+        self.waited = 0.0
+        self.waited_until: float | None = None
 
     def end(self, tenant: Tenant, level: Level) -> None:
         """Take what a job had used when it ended."""
@@ -61,14 +69,26 @@ class Past:
         self.time = time
         return self.loads
 
+    def wait(self, time: float, part: float) -> float:
+        """Seconds in which a task waited for a CPU, if that part of the time since the last look is added."""
+        self.waited += part * (0.0 if self.waited_until is None else time - self.waited_until)
+        self.waited_until = time
+        return self.waited
+
 
 def spread(tenant: Tenant, level: Level) -> dict[int, float]:
     """CPU time by core: a job with fewer threads than cores leaves the last of them idle. Who was given none goes
     around on all.
     """
     draft, cores = tenant.truth.draft, tenant.place.cores
-    used = cores[: draft.ranks * draft.threads] or range(tenant.place.node.make.cores)
-    return dict.fromkeys(used, level.cpu / len(used))
+    many, make = draft.ranks * draft.threads, tenant.place.node.make
+    used: Iterable[int] = cores[:many] or range(make.cores)
+    if draft.doubled:
+        # First all first threads of cores, then all second ones, as kernels count.
+        each = make.cores // make.threads
+        used = [core + each * turn for core in cores[: many // make.threads] for turn in range(make.threads)]
+    found = tuple(used)
+    return dict.fromkeys(found, level.cpu / len(found))
 
 
 def talk(tenant: Tenant, level: Level) -> float:
@@ -91,9 +111,9 @@ def hardware(seen: Seen) -> list[Hardware]:
         Hardware(
             model=make.model,
             cpus=Count(make.cores),
-            cores=Count(make.cores),
+            cores=Count(make.cores // make.threads),
             sockets=Count(make.sockets),
-            threads=Count(1),
+            threads=Count(make.threads),
             memory=Bytes(make.memory),
             system="Rocky Linux 9.6 (Blue Onyx)",
             kernel="5.14.0-570.12.1.el9_6.x86_64",
@@ -121,8 +141,20 @@ def memory(seen: Seen) -> list[Memory]:
     ]
 
 
+def pressure(seen: Seen) -> list[Pressure]:
+    """Of tasks that wait for a CPU: all the time where more want to run than can, hardly ever where there is room."""
+    full = _threads(seen) / seen.node.make.cores
+    waited = seen.past.wait(seen.time, min(1.0, max(0.0, (full - EASY) / (CROWDED - EASY))))
+    return [Pressure(resource="cpu", some_time=Seconds(round(waited, 6)))]
+
+
+def _threads(seen: Seen) -> float:
+    """That run or want to."""
+    return sum(_wanted(tenant, level) for tenant, level in seen.levels) + SYSTEM_CPU * seen.node.make.cores
+
+
 def load(seen: Seen) -> list[Load]:
-    wanted = sum(_wanted(tenant, level) for tenant, level in seen.levels) + SYSTEM_CPU * seen.node.make.cores
+    wanted = _threads(seen)
     five, fifteen = seen.past.smooth(seen.time, wanted)
     threads = sum(t.truth.draft.ranks * t.truth.draft.threads for t, _ in seen.levels)
     return [

@@ -5,7 +5,7 @@ from random import Random
 
 from jobsight.simulate import healthy
 from jobsight.simulate.draft import Draft, Ending, Misfit
-from jobsight.simulate.healthy import HOUR, MB, MINUTE, parallel
+from jobsight.simulate.healthy import HOUR, MB, lasting, parallel
 from jobsight.simulate.program import choose
 from jobsight.simulate.site import FAT, GIB, GPU, THIN, User
 from jobsight.simulate.work import Phase, length
@@ -135,9 +135,21 @@ def wrong_machine(chance: Random, user: User) -> Draft:
     return made._replace(partition=FAT.partition, planted=(Misfit.WRONG_MACHINE,))
 
 
+def hyperthreads(chance: Random, user: User) -> Draft:
+    """A whole node, and threads that share cores while a quarter of them has nothing to do."""
+    made = _long(parallel(chance, choose(chance, "threads", user.field), 1, FAT.cores * 3 // 4))
+    return made._replace(partition=FAT.partition, cores=FAT.cores, doubled=True, planted=(Misfit.HYPERTHREADS,))
+
+
+def fragmentation(chance: Random, user: User) -> Draft:
+    """A few cores on each of several nodes, where one node would do."""
+    made = _long(parallel(chance, choose(chance, "ranks", user.field), 4, 8))
+    return made._replace(planted=(Misfit.FRAGMENTATION,))
+
+
 MISFITS: tuple[Maker, ...] = (
     idle_gpu, without_gpu, mouse, idle_cores, greedy, spare_memory, memory_edge, oversubscribed, hung, short_limit,
-    long_limit, imbalance, zombie, stray, hammering, wrong_machine,
+    long_limit, imbalance, zombie, stray, hammering, wrong_machine, hyperthreads, fragmentation,
 )  # fmt: skip
 
 
@@ -157,7 +169,9 @@ def oom(chance: Random, user: User) -> Draft:
 def exits(chance: Random, user: User) -> Draft:
     """Ends with an error soon after its start, or late."""
     made = parallel(chance, choose(chance, "ranks", user.field), 1, 16)
-    phases = (*made.phases[:1], made.phases[1]._replace(seconds=float(chance.randrange(20, 3000))))
+    # Before its time limit.
+    seconds = min(made.phases[1].seconds, float(chance.randrange(20, 3000)))
+    phases = (*made.phases[:1], made.phases[1]._replace(seconds=seconds))
     return made._replace(kind="exit", phases=phases, ending=Ending("FAILED", chance.choice((1, 1, 2, 127))))
 
 
@@ -170,7 +184,8 @@ def crashes(chance: Random, user: User) -> Draft:
 def cancelled(chance: Random, user: User) -> Draft:
     """Its user thinks better of it."""
     made = parallel(chance, choose(chance, "ranks", user.field), 1, 32)
-    phases = (*made.phases[:1], made.phases[1]._replace(seconds=float(chance.randrange(300, 5000))))
+    seconds = min(made.phases[1].seconds, float(chance.randrange(300, 5000)))
+    phases = (*made.phases[:1], made.phases[1]._replace(seconds=seconds))
     return made._replace(kind="cancelled", phases=phases, ending=Ending("CANCELLED", 0, 15))
 
 
@@ -179,6 +194,4 @@ FAILURES: tuple[Maker, ...] = (oom, exits, exits, crashes, cancelled)
 
 def _long(made: Draft) -> Draft:
     """Long enough that it matters: a misfit of a few minutes is none."""
-    factor = max(1.0, 2.5 * HOUR / length(made.phases))
-    phases = tuple(phase._replace(seconds=float(round(phase.seconds * factor))) for phase in made.phases)
-    return made._replace(phases=phases, limit=-(-length(phases) * 1.4 // (10 * MINUTE)) * 10 * MINUTE)
+    return lasting(made, 2.5 * HOUR)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from jobsight.schema.message import Message, Origin, Status
 from jobsight.schema.record import columns
-from jobsight.simulate import accounting, card, machine, tenant
+from jobsight.simulate import accounting, card, machine, meter, tenant
 from jobsight.simulate.accounting import Accounting
 from jobsight.simulate.machine import Levels, Past, Seen
 from jobsight.simulate.outage import Boot
@@ -20,6 +20,7 @@ ABOUT: dict[str, Callable[[Seen], list[Any]]] = {
     "hardware": machine.hardware,
     "memory": machine.memory,
     "load": machine.load,
+    "pressure": machine.pressure,
     "cpu": machine.cpu,
     "disk": machine.disk,
     "network": machine.network,
@@ -27,7 +28,10 @@ ABOUT: dict[str, Callable[[Seen], list[Any]]] = {
     "gpu": card.gpu,
     "gpucard": card.gpucard,
     "gpuprocess": card.gpuprocess,
+    "power": meter.power,
+    "ipmi": meter.ipmi,
 }
+METERS = ("power", "ipmi")
 CARDS = ("gpu", "gpucard", "gpuprocess")
 OF_JOBS = ("allocation", "process", "cgroup")
 # Told once an hour and after a boot.
@@ -106,6 +110,8 @@ class Sampler:
     def _rows(self, collector: str, seen: Seen, boot: Boot) -> list[Any] | None:
         """None where a node has nothing of the kind."""
         if collector in CARDS and not self._node.make.gpus:
+            return None
+        if collector in METERS and not meter.has(collector, self._node.make.kind):
             return None
         if collector in ABOUT:
             return ABOUT[collector](seen)

@@ -3,15 +3,15 @@
 from random import Random
 
 from jobsight.simulate.draft import Draft, Law, Misfit
-from jobsight.simulate.healthy import BUSY, HOUR, parallel
+from jobsight.simulate.healthy import BUSY, HOUR, lasting, parallel
 from jobsight.simulate.program import choose
 from jobsight.simulate.site import GIB, THIN, User
 from jobsight.simulate.work import Phase
 
 CORES = (1, 2, 4, 8, 16, 32, 64)
 NOISE = 0.015
-# Below this part of its cores a job of four or more is one that leaves cores idle.
-IDLE = 0.5
+# Below this part of its cores a job of four or more that takes so long is one that leaves cores idle.
+IDLE, MATTERS = 0.5, 2400.0
 
 
 def array(chance: Random, user: User) -> list[Draft]:
@@ -42,7 +42,7 @@ def vampire(chance: Random, user: User) -> list[Draft]:
 def whale(chance: Random, user: User) -> list[Draft]:
     """Many large jobs of one user: more than the cluster is for."""
     program = choose(chance, "ranks", user.field)
-    drafts = [parallel(chance, program, chance.choice((2, 4)), THIN.cores) for _ in range(chance.randrange(6, 12))]
+    drafts = [lasting(parallel(chance, program, 4, THIN.cores), 4 * HOUR) for _ in range(chance.randrange(8, 12))]
     return [draft._replace(kind="whale", planted=(Misfit.WHALE,)) for draft in drafts]
 
 
@@ -77,7 +77,7 @@ def run(chance: Random, made: Draft, law: Law, cores: int) -> Draft:
         )
     else:
         parts = (Phase("compute", seconds, float(cores), held),)
-    used = sum(phase.cores * phase.seconds for phase in parts) / (cores * seconds)
+    used = BUSY[1] * sum(phase.cores * phase.seconds for phase in parts) / (cores * seconds)
     return made._replace(
         kind="scaling",
         name=law.series,
@@ -88,5 +88,5 @@ def run(chance: Random, made: Draft, law: Law, cores: int) -> Draft:
         ranks=1 if made.program.way == "threads" else cores,
         threads=cores if made.program.way == "threads" else 1,
         law=law,
-        planted=(Misfit.IDLE_CORES,) if used < IDLE and cores >= 4 else (),
+        planted=(Misfit.IDLE_CORES,) if used < IDLE and cores >= 4 and seconds >= MATTERS else (),
     )

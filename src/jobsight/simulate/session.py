@@ -28,7 +28,8 @@ def sessions(site: Site, begin: float, seconds: float, chance: Random) -> list[T
     for number, node in enumerate(machines):
         if number in (CROWDED, QUIET):
             crowded = number == CROWDED
-            draft = hog._replace(planted=(Misfit.HOG,) if crowded else (), waits=0.6 if crowded else 0.0)
+            planted = (Misfit.HOG, Misfit.RESPONSE) if crowded else ()
+            draft = hog._replace(planted=planted, waits=1.0 if crowded else 0.0)
             found.append(_session(node, chance.choice(site.users), draft, hogged[0]))
         for _ in range(SEATS):
             found += _seat(site, node, number, begin, seconds, hogged, chance)
@@ -59,7 +60,7 @@ def _work(user: User, chance: Random, *, crowded: bool) -> Draft:
         cores = chance.uniform(0.3, 2.0)
         phases.append(Phase("compute", float(chance.randrange(300, 3000)), cores, (memory, memory), read=2e6))
         phases.append(Phase("wait", float(chance.randrange(300, 5000)), 0.002, (memory, memory)))
-    return _draft("session", program, tuple(phases), 8 if crowded else 2)._replace(waits=0.5 if crowded else 0.0)
+    return _draft("session", program, tuple(phases), 16 if crowded else 2)._replace(waits=0.5 if crowded else 0.0)
 
 
 def _hog(user: User, seconds: float) -> Draft:

@@ -21,6 +21,8 @@ class Make(NamedTuple):
     memory: int
     gpus: int = 0
     gpu_type: str = ""
+    threads: int = 1
+    """Of each core: `cores` are those a scheduler gives, each of them one."""
 
 
 class Node(NamedTuple):
@@ -57,13 +59,15 @@ class Site(NamedTuple):
 
 
 THIN = Make("cpu", "c", "normal", "AMD EPYC 7543 32-Core Processor", 2, 64, 251 * GIB)
-FAT = Make("fat", "bigmem", "bigmem", "AMD EPYC 9534 64-Core Processor", 2, 128, 2015 * GIB)
+FAT = Make("fat", "bigmem", "bigmem", "AMD EPYC 9354 32-Core Processor", 2, 128, 2015 * GIB, threads=2)
 GPU = Make("gpu", "gpu", "accel", "Intel(R) Xeon(R) Gold 6342 CPU @ 2.80GHz", 2, 48, 503 * GIB, 4, "a100")
 OPEN = Make("interactive", "int", "", "AMD EPYC 7702P 64-Core Processor", 1, 64, 503 * GIB)
 CONTROLLER = Make("controller", "mgmt", "", "Intel(R) Xeon(R) Silver 4310 CPU @ 2.10GHz", 2, 24, 94 * GIB)
 
 # Nodes in a rack: `c2-5` is the fifth of the second.
 RACK = 24
+# The largest appetite, where the smallest is 1.
+MOST = 5.0
 NAMES = (
     "alice", "bjorn", "carmen", "dmitri", "elin", "farid", "grace", "hiro", "ingrid", "jonas", "kavya", "lars",
     "mei", "nadia", "olav", "priya", "quentin", "rosa", "sven", "tomas", "uma", "viktor", "wanda", "xiang", "yusuf",
@@ -97,5 +101,6 @@ def _users(number: int, chance: Random) -> list[User]:
         field = FIELDS[count % len(FIELDS)]
         account = f"{field}{1 + count // len(FIELDS) % 2}"
         name = NAMES[place] + (str(again + 1) if again else "")
-        found.append(User(name, 10001 + count, account, field, chance.paretovariate(1.3)))
+        # But for those who are planted nobody is too big for the place.
+        found.append(User(name, 10001 + count, account, field, min(MOST, chance.paretovariate(1.3))))
     return found
