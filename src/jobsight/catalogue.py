@@ -1,14 +1,18 @@
-"""Finds every collector and every sink. The only discovery: the folder is the list."""
+"""Finds every collector, every sink and every finding. The only discovery: the folder is the list."""
 
 import os
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import jobsight.collect
 import jobsight.ship
 from jobsight.collector import Collector
+
+if TYPE_CHECKING:
+    from jobsight.analyse.finding import Finding
 
 
 def modules(package: ModuleType) -> list[str]:
@@ -48,6 +52,24 @@ def sink_names() -> list[str]:
     return sorted(
         name for name in modules(jobsight.ship) if hasattr(import_module(f"jobsight.ship.{name}"), "open_sink")
     )
+
+
+@cache
+def finding_names() -> list[str]:
+    """The files of `analyse/findings/`."""
+    return modules(import_module("jobsight.analyse.findings"))
+
+
+@cache
+def finding(name: str) -> "Finding":
+    """The finding a file declares. The server's: nodes have not what it needs."""
+    found: Finding = getattr(import_module(f"jobsight.analyse.findings.{name}"), name).finding
+    return found
+
+
+def findings() -> "list[Finding]":
+    """All of them."""
+    return [finding(name) for name in finding_names()]
 
 
 def sink(name: str) -> ModuleType:

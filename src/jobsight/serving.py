@@ -61,6 +61,24 @@ class Stray(NamedTuple):
     """Where users may work beside the scheduler: login nodes."""
 
 
+class Programs(NamedTuple):
+    """Which program a command is."""
+
+    map: str = ""
+    """The site's own map, a file as `analyse/programs.tsv` is: its rules come first."""
+    builtin: bool = True
+    """Whether the starter map follows."""
+
+
+class Lustre(NamedTuple):
+    """What is shown of a Lustre file system."""
+
+    system: str = "fold"
+    """The system's own users: `fold` them into one for each target, `keep` them like anybody, or `drop` them."""
+    system_below: int = 1000
+    """Users with smaller numbers are the system's."""
+
+
 class Serve(NamedTuple):
     """Where the server listens, who may send to it and see what, and where it fetches from."""
 
@@ -77,13 +95,41 @@ class Serve(NamedTuple):
     access: Access | None = None  # everybody who reaches the server sees everything if not set
     stats: Stats = Stats()
     stray: Stray = Stray()
+    lustre: Lustre = Lustre()
+
+
+class Batchjob(NamedTuple):
+    """Series by the names of the batch job exporter. Everything its documentation shows is on."""
+
+    enabled: bool = True
+    collect: tuple[str, ...] = ("slurm_job", "rapl", "ipmi_dcmi", "emissions")
+    job_path: str = "/run/slurmjobprops"
+    """Where its prolog leaves a file a job, besides the one that collect.allocation reads."""
+    gpu_path: str = "/run/gpujobmap"
+    """Where its prolog leaves a file a card."""
+    vendor: str | None = None
+    """Cards of one maker only: nvidia or amd."""
+    unique_ids: bool = True
+    swap: bool = True
+    pressure: bool = True
+    zone_label: bool = False
+    """Whether zones of energy are told apart by a label in place of the metric's name."""
+    hostname: str | None = None
+    """The node's name if not set."""
 
 
 class Exporter(NamedTuple):
-    """Where the exporter listens."""
+    """Where the exporter listens and what it shows."""
 
     listen: str = "127.0.0.1:9010"
     web_config_file: str | None = None
+    path: str = "/metrics"
+    requests: int = 40  # scrapes at once; those beyond are told to come again
+    records: bool = True  # series by our own names, derived from the records
+    collect: tuple[str, ...] = ()  # which of them; not set: all that are series, which processes are not
+    steps: bool = False  # whether the steps and tasks of a job are series too, by either name
+    itself: bool = True  # what the exporter takes
+    batchjob: Batchjob = Batchjob()
 
 
 def check(serve: Serve) -> None:
@@ -105,6 +151,8 @@ def check(serve: Serve) -> None:
     ]
     if any(not name.strip() for name in names):
         raise ValueError("access: a user or group has no name")
+    if serve.lustre.system not in ("fold", "keep", "drop"):
+        raise ValueError(f"lustre.system: expected fold, keep or drop, got {serve.lustre.system!r}")
     if serve.requests < 1 or (serve.rate is not None and serve.rate < 1):
         raise ValueError("requests and rate must be 1 or more")
     if serve.web_config_file and (serve.cert_file or serve.key_file):

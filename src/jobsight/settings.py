@@ -9,13 +9,15 @@ from collections.abc import Collection
 from types import ModuleType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from jobsight import catalogue, serving
+from jobsight import catalogue, metering, serving
 from jobsight.formats import quantity
+from jobsight.metering import Energy
 from jobsight.schema.units import Bytes, Seconds
-from jobsight.serving import Exporter, Serve
+from jobsight.serving import Exporter, Programs, Serve
 
 # Tables besides those of the collectors.
-DERIVED = ("run", "usage", "slice", "share")
+DERIVED: tuple[str, ...] = ("run", "usage", "slice", "share", "tally", "capacity", "stint", "energy")
+DERIVED += ("lustreslice", "lustretotal", "lustreshare", "lustredensity", "lustreseries")
 # How the address of a database begins; anything else is a directory.
 DATABASES = ("postgresql://", "postgres://")
 
@@ -100,6 +102,11 @@ class Settings(NamedTuple):
     store: Store = Store()
     serve: Serve = Serve()
     exporter: Exporter = Exporter()
+    programs: Programs = Programs()
+    energy: Energy = Energy()
+    timezone: str = ""  # of hours and days in reports, as Europe/Oslo; the machine's own if not set
+    periods: dict[str, str] = {}  # noqa: RUF012  # that reports know by name: `{spring: 2026-04-01..2026-09-30}`
+    findings: dict[str, Any] = {}  # noqa: RUF012  # as written: the server reads it, see `analyse.thresholds`
     lock: str = ""
     """Below `home()` and by node if not set."""
 
@@ -127,7 +134,7 @@ def from_values(given: Any, file: str = "settings", only: Collection[str] = ()) 
     """
     if not isinstance(given, dict):
         raise SettingsError(f"{file}: expected keys and values, got {_word(given)}")
-    rest = {key: value for key, value in given.items() if key not in ("collect", "sinks")}
+    rest = {key: value for key, value in given.items() if key not in ("collect", "sinks", "findings")}
     made: Settings = _build(Settings, rest, file, "")
     if made.store.url is not None and not made.store.url.startswith(DATABASES):
         # Not the value itself: there may be a password in it.
@@ -136,6 +143,7 @@ def from_values(given: Any, file: str = "settings", only: Collection[str] = ()) 
         if table not in (*catalogue.collector_names(), *DERIVED):
             raise SettingsError(f"{file}: store.keep_rows.{table}: no such table")
     _checked(serving, made.serve, file, "serve")
+    _checked(metering, made.energy, file, "energy")
     if made.serve.kafka is not None:
         # What holds for one who sends to brokers holds for one who reads from them.
         _checked(catalogue.sink("kafka"), made.serve.kafka, file, "serve.kafka")
@@ -143,6 +151,7 @@ def from_values(given: Any, file: str = "settings", only: Collection[str] = ()) 
     return made._replace(
         collect=_plans(given.get("collect"), file, only),
         sinks=_destinations(given.get("sinks"), file),
+        findings=_mapping(given.get("findings") or {}, file, "findings"),
         spool=made.spool._replace(path=made.spool.path or os.path.join(home(), "spool", node)),
         store=made.store._replace(path=made.store.path or os.path.join(home(), "store")),
         lock=made.lock or os.path.join(home(), f"agent-{node}.lock"),
@@ -220,6 +229,11 @@ def _checked(module: ModuleType, options: Any, file: str, key: str) -> None:
             raise SettingsError(f"{file}: {key}: {error}") from None
 
 
+def options(cls: Any, given: Any, file: str, key: str) -> Any:
+    """A named tuple from what stands under a key."""
+    return _build(cls, given, file, f"{key}.")
+
+
 def _build(cls: Any, given: Any, file: str, prefix: str) -> Any:
     given = _mapping(given, file, prefix.rstrip("."))
     hints = get_type_hints(cls)
@@ -249,6 +263,10 @@ def _value(hint: Any, value: Any, file: str, key: str) -> Any:
     for unit, read in ((Seconds, quantity.duration), (Bytes, quantity.size)):
         if hint is unit:
             return _quantity(read, value, file, key)
+    if hint is float and type(value) is int:
+        return float(value)
+    if hint is float and type(value) is int:
+        return float(value)
     if type(value) is not hint:
         raise SettingsError(f"{file}: {key}: expected {_TYPES[hint]}, got {_word(value)}")
     return value

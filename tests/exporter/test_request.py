@@ -25,6 +25,7 @@ def test_a_scrape_of_prometheus_is_understood() -> None:
     assert (found.method, found.path, found.lasting) == ("GET", "/metrics", True)
     assert found.values("collect", "collect[]") == ["memory", "a b"]
     assert found.headers["accept"] == "text/plain;q=0.5, */*;q=0.1"
+    assert parse(b"GET / HTTP/1.1\r\nA:\t b" + b" " * 15000 + b"c \r\n\r\n").headers["a"][:2] == "b "
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,9 @@ def test_the_address_as_proxies_send_it_has_the_same_path() -> None:
         b"GET / HTTP/1.1\r\nno header\r\n\r\n",
         b"GET / HTTP/1.1\r\n folded: x\r\n\r\n",
         b"GET / HTTP/1.1\r\nBad Name: x\r\n\r\n",
+        # Of blanks and a lone line feed a pattern may be made to think for hours.
+        b"GET / HTTP/1.1\r\nA:" + b" " * 15000 + b"\n\r\n\r\n",
+        b"GET / HTTP/1.1\r\nA: b\0c\r\n\r\n",
         b"\x16\x03\x01\x02\r\n\r\n",
     ],
 )

@@ -109,8 +109,8 @@ def test_clients_that_say_nothing_take_no_more_threads_than_there_are_places(ser
     before = threading.active_count()
     links = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST + 20)]
     try:
-        # Those beyond are hung up on: they are told by an end.
-        for link in links[MOST:]:
+        # For those beyond the first ones are hung up on: they are told by an end.
+        for link in links[:20]:
             link.settimeout(10)
             assert link.recv(1) == b""
         assert threading.active_count() - before <= MOST
@@ -120,6 +120,31 @@ def test_clients_that_say_nothing_take_no_more_threads_than_there_are_places(ser
     wait_until(lambda: threading.active_count() <= before)
     for _ in range(2 * MOST):  # a place is given back each time
         assert talk(port, b"GET /again HTTP/1.0\r\n\r\n").endswith(b"/again")
+
+
+def test_those_who_say_nothing_keep_nobody_out(serve: Callable[[], int]) -> None:
+    port = serve()
+    asked = HTTPConnection("127.0.0.1", port, timeout=10)
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST - 1)]
+    try:
+        assert ask(asked, "/kept")[:2] == (200, b"/kept")
+        silent.append(socket.create_connection(("127.0.0.1", port)))
+        for turn in range(MOST):
+            assert talk(port, b"GET /%d HTTP/1.0\r\n\r\n" % turn).endswith(b"/%d" % turn)
+            silent.append(socket.create_connection(("127.0.0.1", port)))
+    finally:
+        for link in (*silent, asked):
+            link.close()
+
+
+def test_an_answer_that_fails_is_said_and_the_next_one_comes(
+    monkeypatch: pytest.MonkeyPatch, serve: Callable[[], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(globals(), "echo", lambda request: Answer(200, "text/plain", {"/": b"here"}[request.path]))
+    port = serve()
+    assert talk(port, b"GET /gone HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+    assert talk(port, b"GET / HTTP/1.0\r\n\r\n").endswith(b"here")
+    assert "KeyError: '/gone'" in capsys.readouterr().err
 
 
 def test_an_address_of_the_newer_kind_is_understood() -> None:

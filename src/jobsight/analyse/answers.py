@@ -14,6 +14,7 @@ from jobsight.analyse.rightsize import Request, Run, cost, rightsize
 from jobsight.analyse.scaling import Once, Scaling, once, scaling
 from jobsight.analyse.summary import Summary, summary
 from jobsight.analyse.track import levels, track
+from jobsight.analyse.traffic import Traffic, traffic
 from jobsight.store.protocol import Store
 from jobsight.store.sight import Sight
 
@@ -32,6 +33,7 @@ class Answers(Struct):
     cards: list[Card]
     cards_imbalance: float | None
     """The part of its GPUs that waited for the busiest."""
+    traffic: Traffic | None
     once: Once
     request: Request
     script: list[str]
@@ -57,6 +59,7 @@ def answers(store: Store, document: dict[str, Any], figures: Summary) -> Answers
         balance=spread,
         cards=held,
         cards_imbalance=uneven([card.busy for card in held if card.busy is not None]),
+        traffic=traffic(store, figures, document["parts"]) if figures.elapsed else None,
         once=once(figures, course),
         request=request,
         script=request.script,

@@ -2,8 +2,8 @@
 
 A counter is of an entry, and an entry may end and begin again: then all its counters begin from zero together. The
 best evidence counts: it was surely absent in between; it began at another time; any of its counters fell, and nothing
-says that it is still the same. Otherwise it went on. An increment belongs to the time from the reading before, or from
-the last scan that saw nothing new, to the reading; so a lost scan costs resolution, never work done.
+says that it is still the same. Otherwise it went on. An increment belongs to the time from the reading before, or
+from the last scan that saw nothing new, to the reading; so a lost scan costs resolution, never work done.
 
 The law stands here twice: as a function, to be read and tested, and as SQL, for the rows are many.
 """

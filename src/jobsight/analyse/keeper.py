@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from jobsight import catalogue
+from jobsight.analyse import lustre, lustreroll
 from jobsight.analyse.capacity import Capacity
+from jobsight.analyse.energy import METERS, Taking
 from jobsight.analyse.job import Job
 from jobsight.analyse.late import Due, Late, due, marks
 from jobsight.analyse.ledger import Ledger
@@ -35,6 +37,8 @@ DERIVED: dict[str, type[Any]] = {
     "tally": Tally,
     "capacity": Capacity,
     "stint": Stint,
+    "energy": Taking,
+    **lustre.DERIVED,
 }
 
 
@@ -62,7 +66,10 @@ class Keeper:
         derived = {
             "usage": rows,
             "late": marks(self._ledger.late()) + self._ledger.doubts(),
-            "due": due((row.cluster, row.time, row.usage.seconds) for row in usage),
+            "lustredue": lustreroll.marks(messages),
+            "due": due((row.cluster, row.time, row.usage.seconds) for row in usage)
+            # A node takes energy, too, while nothing runs.
+            + due({(m.cluster, m.time, 0.0) for m in messages if m.collector in METERS}, "energy"),
         }
         return derived, [entry(job) for job in jobs]
 

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from jobsight.analyse.container import ContainerUse
+from jobsight.analyse.container import containers as containers_of
 from jobsight.analyse.jobstep import Jobstep, jobsteps
 from jobsight.analyse.outcome import outcome
 from jobsight.analyse.slice import STEP
@@ -38,6 +40,11 @@ class ProcessUse(Struct):
     threads_peak: int
     read: int | None
     written: int | None
+    container: str | None = None
+    """The runtime of the container it was in."""
+    container_id: str | None = None
+    container_name: str | None = None
+    image: str | None = None
 
 
 class Profile(Struct):
@@ -54,6 +61,8 @@ class Profile(Struct):
     """What is no longer kept of it, in a sentence; empty if all is there."""
     steps: list[Jobstep] = []
     """What its scheduler and its control groups say of each step."""
+    containers: list[ContainerUse] = []
+    """Those that its processes were in."""
 
 
 # Chart series from usage rows. Rates hold over the interval that ends at the row's time, and so do gauges: a value
@@ -78,15 +87,17 @@ def profile(store: Store, document: dict[str, Any], now: float, points: int = PO
     rows = processes(store, document)
     runs = heard(store, figures, {row[6] for row in rows})
     drawn = series(store, figures, points)
+    used = used_by(rows, runs)
     return Profile(
         summary=figures,
         verdict=verdict(figures),
         series=drawn,
-        processes=used_by(rows, runs),
+        processes=used,
         processes_total=rows[0][-1] if rows else 0,
         missing=missing(runs, figures.seen),
         gone=gone(store, figures, charts=any(one.start for one in drawn.values())),
         steps=[] if document["scope"] else jobsteps(store, document, figures.batch),
+        containers=containers_of(used),
     )
 
 
@@ -196,7 +207,8 @@ def _series(
 
 PROCESSES = """
 SELECT node, boot, pid, started, arg_max(command, time), arg_max(owner, time), max(time),
-  max(cpu_user + cpu_system), max(memory_anon), max(threads), max(read), max(written)
+  max(cpu_user + cpu_system), max(memory_anon), max(threads), max(read), max(written),
+  max(container), max(container_id), max(container_name), max(image)
 FROM process
 WHERE cluster = ? AND scheduler = ? AND job = ?
   AND time BETWEEN ? AND ? AND (? = '' OR node || '/' || boot = ?) AND {place}
@@ -261,6 +273,8 @@ def used(figures: Summary) -> str:
     many = cores(figures.cores_mean)
     said = f"{'Uses' if figures.state == 'running' else 'Used'} {many}"
     said += f" of {figures.cpus} cores" if figures.cpus else " core" if many == "1" else " cores"
+    if figures.gpus and (computed := figures.reserved["gpus"].used) is not None:
+        said += f", {cores(computed)} of {figures.gpus} GPU{'' if figures.gpus == 1 else 's'}"
     if figures.memory_peak is not None:
         limit = f" of {size(figures.memory_limit)}" if figures.memory_limit else ""
         where = " on one node" if len(figures.nodes) > 1 else ""

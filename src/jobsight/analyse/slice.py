@@ -130,7 +130,7 @@ GROUP BY cluster, node, bucket, owner, account, partition, command"""
 
 
 def roll(store: Store, now: float, also: Callable[[Store, float, float], None] | None = None) -> int:
-    """Make the slices and shares that are due, of hours that are over, and what else is made of them; how many hours."""
+    """Make the slices and shares that are due, of hours that are over, and what is made `also`; how many hours."""
     horizon = store.horizon("usage")
     marked = store.query(
         "SELECT DISTINCT cluster, time FROM due WHERE time <= ? ORDER BY time", [now - HOUR - SETTLES]

@@ -82,9 +82,7 @@ def summarised(job: Job, now: float) -> Summary:
     parts = [part for part in job.parts if part.source == source]
     processes = [part for part in job.parts if part.source == "process"]
     elapsed = _elapsed(job)
-    cpu_time = _sum(part.cpu_time for part in parts)
-    if job.batch is not None and told:
-        cpu_time = job.batch.cpu_time
+    cpu_time = job.batch.cpu_time if job.batch is not None and told else _sum(part.cpu_time for part in parts)
     # Of a group nobody saw begin, the use before it was seen has no time to be spread over.
     cores = cpu_time / elapsed if cpu_time is not None and elapsed and not job.guessed else None
     return Summary(
@@ -111,8 +109,8 @@ def summarised(job: Job, now: float) -> Summary:
         cpu_time=cpu_time,
         cpu_time_processes=_sum(part.cpu_time for part in processes),
         cores_mean=cores,
-        memory_mean=_memory_mean(parts),
-        memory_peak=_max(part.memory_peak for part in parts),
+        memory_mean=_first(_memory_mean(parts), _memory_mean(processes)),
+        memory_peak=_first(_max(p.memory_peak for p in parts), _max(p.memory_peak for p in processes)),
         memory_peak_group=_max(part.group_peak for part in parts),
         memory_limit=memory_on_a_node(job.batch, parts),
         threads_peak=_max(part.threads_peak for part in parts),
@@ -120,10 +118,7 @@ def summarised(job: Job, now: float) -> Summary:
         read=_either([part.read for part in parts], [part.read for part in processes]),
         written=_either([part.written for part in parts], [part.written for part in processes]),
         oom_kills=_sum(part.oom_kills for part in parts),
-        gpus=_sum(part.gpus for part in cards),
-        gpu_time=_sum(part.gpu_time for part in cards),
-        gpu_held=_sum(part.gpu_held for part in cards),
-        gpu_memory_peak=_max(part.gpu_memory_peak for part in cards),
+        **_cards(cards),
         commands=job.commands,
         reserved=reserved(job.batch, [*parts, *cards], cores, None if job.waits else elapsed),
         batch=job.batch,
@@ -134,6 +129,15 @@ def source_of(parts: list[dict[str, Any]]) -> str:
     """The control group is the truth for totals: it counts what came and went between two samples."""
     told = any(part["source"] == "cgroup" and part["cpu_time"] is not None for part in parts)
     return "cgroup" if told else "process"
+
+
+def _cards(parts: list[Part]) -> dict[str, Any]:
+    return {
+        "gpus": _sum(part.gpus for part in parts),
+        "gpu_time": _sum(part.gpu_time for part in parts),
+        "gpu_held": _sum(part.gpu_held for part in parts),
+        "gpu_memory_peak": _max(part.gpu_memory_peak for part in parts),
+    }
 
 
 def _source(parts: list[Part]) -> str:
@@ -178,9 +182,12 @@ def _memory_mean(parts: list[Part]) -> float | None:
 
 
 def _either(best: list[int | None], other: list[int | None]) -> Any:
+    return _first(_sum(best), _sum(other))
+
+
+def _first(best: Any, other: Any) -> Any:
     """A control group does not count everything on every kernel; what it does not, its processes may."""
-    found = _sum(best)
-    return _sum(other) if found is None else found
+    return other if best is None else best
 
 
 def _sum(values: Any) -> Any:

@@ -96,12 +96,17 @@ def _home(given: str | None) -> Iterator[str]:
 
 def _made(nodes: int, days: float, seed: int, every: float) -> "Cluster":
     from jobsight.simulate.cluster import Cluster
+    from jobsight.simulate.lustreclient import Faults
+    from jobsight.simulate.lustrefeed import Servers
     from jobsight.simulate.plan import Wish
     from jobsight.simulate.sampler import ALL, Sampling
 
     begin = float(int(time.time() - days * DAY))
     collectors = tuple(name for name in ALL if name not in SPARED)
-    return Cluster(Wish(seed=seed, nodes=nodes, days=days, begin=begin, ahead=AHEAD), Sampling(every, collectors))
+    wish = Wish(seed=seed, nodes=nodes, days=days, begin=begin, ahead=AHEAD)
+    # An entry must be seen twice before it may go.
+    files = Servers(wish.cluster, every=max(EVERY, every), interval=3 * max(EVERY, every), faults=Faults(), seed=seed)
+    return Cluster(wish, Sampling(every, collectors), files)
 
 
 def _asked_to_stop() -> threading.Event:

@@ -5,6 +5,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jobsight.cli.arguments import FailedError
+from jobsight.metering import USUAL, Energy
 from jobsight.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,9 +41,10 @@ class Door(Protocol):
 class Direct:
     """A store that nobody else has open."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, energy: Energy = USUAL) -> None:
         from jobsight.analyse.keeper import open_store
 
+        self._energy = energy
         self._store = open_store(path)
         # What a server had acknowledged and not yet loaded when it stopped.
         self._store.digest()
@@ -55,9 +57,12 @@ class Direct:
         return 0
 
     def finish(self) -> None:
+        from jobsight.analyse.chronicle import catch_up
         from jobsight.analyse.tending import settle
 
-        settle(self._store, time.time())
+        settle(self._store, time.time(), energy=self._energy)
+        while catch_up(self._store, time.time()):
+            """Some days at a time."""
 
     def close(self) -> None:
         self._store.close()
@@ -66,9 +71,10 @@ class Direct:
 class Database:
     """A database, which many may have open. A server digests what comes in; where none runs, we do."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, energy: Energy = USUAL) -> None:
         from jobsight.analyse.keeper import open_database
 
+        self._energy = energy
         self._store = open_database(url)
 
     def hand_in(self, lines: list[bytes]) -> Handed:
@@ -82,9 +88,12 @@ class Database:
         return count
 
     def finish(self) -> None:
+        from jobsight.analyse.chronicle import catch_up
         from jobsight.analyse.tending import settle
 
-        settle(self._store, time.time())
+        settle(self._store, time.time(), energy=self._energy)
+        while catch_up(self._store, time.time()):
+            """Some days at a time."""
 
     def close(self) -> None:
         self._store.close()
@@ -156,8 +165,8 @@ def open_door(settings: Settings) -> Door:
     try:
         if settings.store.url:
             files.make_directory(path)
-            return Database(settings.store.url)
-        return Direct(path)
+            return Database(settings.store.url, settings.energy)
+        return Direct(path, settings.energy)
     except StoreError as error:
         server = notice.read(path)
         if settings.store.url or server is None:

@@ -23,6 +23,7 @@ from jobsight.cli.arguments import (
 )
 from jobsight.formats import when
 from jobsight.formats.number import cores, duration, meter, ratio, size, spark, volume
+from jobsight.settings import Settings
 
 WIDTH = 60
 FILTERS = ("owner", "command", "since", "until")
@@ -48,7 +49,7 @@ def run(arguments: list[str]) -> int:
         raise WrongUseError("say which job: jobsight job ID, --pid PID, or --user, --command, --since, --until")
     if given.scale and given.rightsize:
         raise WrongUseError("one at a time: --scale or --rightsize")
-    found = _read(given.store or settings_of(given.settings).store.place, given, filters)
+    found = _read(settings_of(given.settings), given, filters)
     print(_shown(found, given))
     return 0
 
@@ -66,12 +67,12 @@ def _job_of(pid: int) -> str:
     return group.job if group else str(stat.session or stat.process_group or stat.pid)
 
 
-def _read(path: str, given: Namespace, filters: dict[str, str]) -> dict[str, Any]:
+def _read(settings: Settings, given: Namespace, filters: dict[str, str]) -> dict[str, Any]:
     from jobsight.show.reader import open_reader
     from jobsight.store.protocol import StoreError
 
     try:
-        reader = open_reader(path)
+        reader = open_reader(given.store or settings.store.place, settings.energy, settings.findings)
         try:
             matches = _matches(reader, given, filters)
             found = reader.job(matches[0]["key"])
@@ -114,7 +115,7 @@ def _check(window: dict[str, str]) -> None:
 
 
 def _shown(profile: dict[str, Any], given: Namespace) -> str:
-    from jobsight.show import accounting, screen
+    from jobsight.show import accounting, joblustre, letter, screen
     from jobsight.show.terminal import export, safe
 
     form = given.format
@@ -134,15 +135,19 @@ def _shown(profile: dict[str, Any], given: Namespace) -> str:
         _head(job),
         "",
         safe(profile["verdict"]),
+        *([told] if (told := letter.noted(profile.get("findings", []))) else []),
         *([gone] if (gone := profile.get("gone")) else []),
+        *(safe(one["sentence"]) for one in profile.get("containers", [])[:4]),
         "",
         _meters(job, profile["missing"]),
+        *_energy(profile),
         "",
         *([said] if (said := accounting.told(profile)) else []),
         _charts(profile["series"]),
         "",
     ]
     parts += [told, ""] if (told := screen.told(profile["answers"])) else []
+    parts += [told, ""] if (told := joblustre.told(profile)) else []
     parts += [_processes(profile), "", _foot(profile)]
     return "\n".join(parts)
 
@@ -187,6 +192,13 @@ def _gpus(job: dict[str, Any]) -> list[str]:
     used = job["reserved"]["gpus"]["used"]
     said = f"{cores(used)} of {job['gpus']} GPUs, at most {size(job['gpu_memory_peak'])} of their memory"
     return [f"{'GPU':<8}[{meter(used, job['gpus'], 20)}]  {said}"]
+
+
+def _energy(profile: dict[str, Any]) -> list[str]:
+    from jobsight.analyse.consumption import sentence
+
+    took = profile.get("energy")
+    return [f"{'energy':<8}{sentence(took)}"] if took else []
 
 
 def _of(limit: float | None, shown: Callable[[Any], str]) -> str:

@@ -8,7 +8,7 @@ import getpass
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from jobsight.cli.arguments import (
     FailedError,
@@ -22,6 +22,7 @@ from jobsight.cli.arguments import (
 from jobsight.formats import when
 from jobsight.formats.number import cores, duration, meter, size, volume
 
+T = TypeVar("T")
 STATES = {"pending": "… pending", "running": "▶ running", "ended": "■ ended", "silent": "? silent"}
 
 
@@ -47,7 +48,7 @@ def run(arguments: list[str]) -> int:
         name: getattr(given, name)
         for name in ("since", "until", "owner", "node", "command", "state", "text", "limit")
     }
-    filters["owner"] = _owner(given.owner)
+    filters["owner"] = whose(given.owner)
     for name in ("since", "until"):
         try:
             when.instant(filters[name] or "now", time.time())
@@ -56,20 +57,21 @@ def run(arguments: list[str]) -> int:
     settings = settings_of(given.settings)
     place = given.store or settings.store.place
     if given.stray:
-        print(_strays(_read(place, lambda reader: reader.strays(settings.serve.stray)), given.format))
+        print(_strays(read(place, lambda reader: reader.strays(settings.serve.stray)), given.format))
         return 0
-    print(_shown(_read(place, lambda reader: reader.jobs(**filters)), given.format))
+    print(_shown(read(place, lambda reader: reader.jobs(**filters)), given.format))
     return 0
 
 
-def _owner(given: str | None) -> str:
+def whose(given: str | None) -> str:
     """Empty for everybody's."""
     if given == "all" or (given is None and os.geteuid() == 0):
         return ""
     return given or getpass.getuser()
 
 
-def _read(path: str, asked: Callable[[Any], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def read(path: str, asked: Callable[[Any], T]) -> T:
+    """What a reader of a store answers."""
     from jobsight.show.reader import open_reader
     from jobsight.store.protocol import StoreError
 

@@ -3,14 +3,17 @@
 import argparse
 import sys
 import time
+from functools import partial
 
 from jobsight.analyse.keeper import open_database, open_store
 from jobsight.analyse.place import mark
 from jobsight.analyse.recount import recount
 from jobsight.analyse.slice import roll
+from jobsight.analyse.tending import made
 from jobsight.cli.arguments import FailedError, WrongUseError
 from jobsight.cli.load import Progress
 from jobsight.formats import when
+from jobsight.metering import USUAL, Energy
 from jobsight.settings import DATABASES
 from jobsight.store.protocol import InUseError, JobQuery, Store, StoreError
 
@@ -18,7 +21,7 @@ from jobsight.store.protocol import InUseError, JobQuery, Store, StoreError
 TOLD = 10
 
 
-def recounted(place: str, given: argparse.Namespace) -> int:
+def recounted(place: str, given: argparse.Namespace, energy: Energy = USUAL) -> int:
     """Count again and tell: exit code."""
     now = time.time()
     try:
@@ -34,7 +37,7 @@ def recounted(place: str, given: argparse.Namespace) -> int:
     try:
         store.digest()
         _mark(store, since, until, given.job)
-        return _told(store, now)
+        return _told(store, now, energy)
     except StoreError as error:
         raise FailedError(str(error)) from None
     finally:
@@ -53,7 +56,7 @@ def _mark(store: Store, since: float, until: float, job: str | None) -> None:
         mark(store, since, until, key)
 
 
-def _told(store: Store, now: float) -> int:
+def _told(store: Store, now: float, energy: Energy) -> int:
     progress = Progress(sys.stderr, "nodes")
 
     def show(done: int, total: int) -> None:
@@ -61,7 +64,7 @@ def _told(store: Store, now: float) -> int:
         progress.show(done, done)
 
     done = recount(store, show)
-    roll(store, now)
+    roll(store, now, partial(made, now=now, energy=energy))
     progress.end()
     nodes = f"{done.nodes} node{'' if done.nodes == 1 else 's'}"
     print(f"{done.jobs} job{'' if done.jobs == 1 else 's'} on {nodes} counted again.")

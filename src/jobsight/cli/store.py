@@ -44,7 +44,7 @@ def run(arguments: list[str]) -> int:
     if given.verb == "recount":
         from jobsight.cli.recounting import recounted
 
-        return recounted(path, given)
+        return recounted(path, given, settings.energy)
     database = path.startswith(DATABASES)
     if database and given.verb == "export":
         raise WrongUseError("export reads the embedded store; `jobsight store copy` makes one of a database")

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
 # Seconds for a client to say all of a request, and to come again on the same connection.
 PATIENCE, IDLE = 30.0, 150.0
-# Connections beyond those whose scrapes are answered: they are told to come again. Further ones are hung up on.
+# Connections beyond those whose scrapes are answered: they are told to come again. For a further one the one that
+# says or takes nothing for the longest is hung up on: else a few that say nothing keep everybody out.
 SPARE = 16
+# Seconds until its place is free.
+LEAVES = 1.0
 REASONS = {
     200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
-    431: "Request Header Fields Too Large", 503: "Service Unavailable",
+    431: "Request Header Fields Too Large", 500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 PLAIN = "text/plain; charset=utf-8"
 HIGHEST = 65535
@@ -51,6 +54,9 @@ class Server:
         self.link = link
         self._answer, self._watched = answer, watched
         self._places = threading.BoundedSemaphore(most)
+        # Connections whose client we wait for, since the longest first.
+        self._waiting: dict[int, Any] = {}
+        self._turn = threading.Lock()
         self._stopping = False
 
     def serve(self) -> None:
@@ -65,7 +71,7 @@ class Server:
                 print(f"jobsight: cannot accept a connection: {error}", file=sys.stderr, flush=True)
                 time.sleep(1.0)
                 continue
-            if not self._places.acquire(blocking=False):
+            if not self._place():
                 link.close()
                 continue
             try:
@@ -79,25 +85,52 @@ class Server:
         self._stopping = True
         self.link.shutdown(socket.SHUT_RDWR)
 
+    def _place(self) -> bool:
+        if self._places.acquire(blocking=False):
+            return True
+        with self._turn:
+            longest = next(iter(self._waiting.values()), None)
+            if longest is None:
+                return False
+            del self._waiting[id(longest)]
+            try:
+                # Not by TLS, which may be in use just now.
+                socket.socket.shutdown(longest, socket.SHUT_RDWR)
+            except OSError:
+                pass  # it is leaving already
+        return self._places.acquire(timeout=LEAVES)
+
+    def _wait(self, link: Any, *, begin: bool) -> None:
+        with self._turn:
+            self._waiting.pop(id(link), None)
+            if begin:
+                self._waiting[id(link)] = link
+
     def _attend(self, link: Any) -> None:
         try:
             link.settimeout(PATIENCE)
             if self._watched is not None and self._watched.secure:
                 # Here, not where connections are accepted: nobody waits for a slow handshake.
-                link = self._watched.context().wrap_socket(link, server_side=True)
+                context = self._watched.context()
+                link = context.wrap_socket(link, server_side=True, do_handshake_on_connect=False)
+                self._wait(link, begin=True)
+                link.do_handshake()
             self._converse(link)
-        except OSError:
+        except (OSError, ValueError):
             pass  # one who speaks no HTTPS, shows no certificate or goes away is no event
         finally:
+            self._wait(link, begin=False)
             link.close()
             self._places.release()
 
     def _converse(self, link: Any) -> None:
         left = b""
         while True:
+            self._wait(link, begin=True)
             head, left = _head(link, left)
             if not head:
                 return
+            self._wait(link, begin=False)
             request = None
             try:
                 if not head.endswith(END):
@@ -107,8 +140,12 @@ class Server:
                     answer = self._answer(request)
             except ParseError as error:
                 answer = Answer(400, PLAIN, f"{error}\n".encode("utf-8", "backslashreplace"))
+            except Exception as error:  # noqa: BLE001  # whatever it was, the next one is answered
+                print(f"jobsight: no answer: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                answer = Answer(500, PLAIN, b"this could not be answered: the exporter's log says why\n")
             lasting = request is not None and request.lasting
             link.settimeout(PATIENCE)
+            self._wait(link, begin=True)
             link.sendall(self._written(answer, lasting=lasting, whole=request is None or request.method != "HEAD"))
             if not lasting:
                 return

@@ -1,6 +1,8 @@
 """The web application: ingest, API and pages over one store."""
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import bokeh
 from fastapi import FastAPI, Request
@@ -9,6 +11,7 @@ from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 
 from jobsight import __version__
+from jobsight.analyse.sites import USUAL_SITE, Site
 from jobsight.exporter.webconfig import Watched
 from jobsight.ingest import enrol, http
 from jobsight.ingest.gate import Gate
@@ -16,8 +19,10 @@ from jobsight.ingest.limit import Limits
 from jobsight.ingest.quarantine import Quarantine
 from jobsight.ingest.shortcut import Shortcut
 from jobsight.ingest.token import Tokens
+from jobsight.metering import USUAL, Energy
 from jobsight.serving import Access, Stats, Stray
-from jobsight.show import api, health, pages, stats
+from jobsight.show import api, energy, health, lustre, pages, stats, usage
+from jobsight.show import findings as finding_pages
 from jobsight.show.access import Admission
 from jobsight.show.guard import Guard, Private
 from jobsight.show.views import Views
@@ -43,6 +48,9 @@ def application(
     statistics: Stats | None = None,
     stray: Stray | None = None,
     web: Watched | None = None,
+    metering: Energy = USUAL,
+    findings: Mapping[str, Any] | None = None,
+    site: Site = USUAL_SITE,
 ) -> FastAPI:
     """Everything the server answers; pages and API only if it is to be `shown`. A `local` one answers to local names
     only: a page from elsewhere that gives our address another name must not read here.
@@ -62,12 +70,15 @@ def application(
     app.include_router(health.router(store))
     if not shown:
         return app
-    views = Views(store, Admission(access), stray)
+    views = Views(store, Admission(access), stray, metering)
+    views.site = site
+    views.given = findings or {}
     app.include_router(api.router(views))
     app.include_router(stats.router(views, statistics or Stats()))
     # The addresses of before the stats API took /api/jobs.
     app.include_router(api.router(views, "/api"), include_in_schema=False)
-    app.include_router(pages.router(views))
+    for topic in (pages, lustre, finding_pages, energy, usage):
+        app.include_router(topic.router(views))
     app.mount("/static", StaticFiles(directory=os.path.join(HERE, "static")), "static")
     # Bokeh's JavaScript comes out of its wheel: clusters have no internet.
     app.mount("/bokeh", StaticFiles(directory=BOKEH), "bokeh")

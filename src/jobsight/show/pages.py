@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
 from jobsight import __version__
+from jobsight.analyse.consumption import grams, watthours
 from jobsight.formats import number
 from jobsight.show import comparison, route  # noqa: F401  # the addresses' names
 from jobsight.show.api import Filter
@@ -214,6 +215,8 @@ def _instant(seconds: float) -> datetime | None:
 TEMPLATES = Jinja2Templates(directory=os.path.join(os.path.dirname(__file__), "templates"))
 TEMPLATES.env.trim_blocks = TEMPLATES.env.lstrip_blocks = True
 TEMPLATES.env.filters |= {
+    "energy": watthours,
+    "grams": grams,
     "size": number.size,
     "volume": number.volume,
     "cores": number.cores,
@@ -235,3 +238,7 @@ def _page(request: Request, name: str, status: int = 200, **values: Any) -> HTML
 def _ours(answered: HTMLResponse) -> HTMLResponse:
     answered.headers["Content-Security-Policy"] = POLICY
     return answered
+
+
+# For pages that have a file of their own.
+page = _page

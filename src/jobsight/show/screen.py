@@ -12,6 +12,8 @@ MOST = 8
 def told(answers: dict[str, Any]) -> str:
     """Phases, nodes, cards and what to ask for next time, as far as there is something to tell."""
     parts = [_phases(answers["phases"]), _nodes(answers["balance"]), _cards(answers)]
+    if answers["traffic"]:
+        parts.append(_traffic(answers["traffic"]))
     binds = answers["binding"]
     if binds["resource"] != "unknown":
         parts.append(safe(f"{binds['sentence']} (confidence: {binds['confidence']})"))
@@ -64,6 +66,14 @@ def _cards(answers: dict[str, Any]) -> str:
         return ""
     said = "" if imbalance is None else f"\nimbalance {ratio(imbalance)}: so much of the GPUs waited for the busiest"
     return table(names, rows, frozenset(names[2:])) + _more(len(cards) - MOST) + said
+
+
+def _traffic(found: dict[str, Any]) -> str:
+    """The kernel does not count it by job."""
+    said = f"network  {volume(found['received'])} received, {volume(found['sent'])} sent"
+    if found["fabric_received"] is not None:
+        said += f"; fabric {volume(found['fabric_received'])} and {volume(found['fabric_sent'])}"
+    return said if found["alone"] else f"{said}, by all that ran on its nodes"
 
 
 def _more(count: int) -> str:

@@ -17,6 +17,8 @@ import uvicorn
 from jobsight import files
 from jobsight.analyse import tending
 from jobsight.analyse.keeper import open_database, open_store
+from jobsight.analyse.sites import site_of
+from jobsight.analyse.watch import Look, Watch
 from jobsight.exporter.certificate import renewing
 from jobsight.exporter.webconfig import Watched
 from jobsight.ingest.convoy import Append
@@ -25,7 +27,8 @@ from jobsight.ingest.kafka import Consumer
 from jobsight.ingest.limit import Limits
 from jobsight.ingest.quarantine import Quarantine
 from jobsight.ingest.token import Tokens, new_secret
-from jobsight.serving import Kafka, Serve
+from jobsight.metering import USUAL, Energy
+from jobsight.serving import Kafka, Lustre
 from jobsight.settings import Settings
 from jobsight.show import peer, tls
 from jobsight.show.app import application
@@ -76,9 +79,12 @@ class Digester:
     In threads of their own: what comes in does not wait while a day is sorted.
     """
 
-    def __init__(self, store: Store, keeping: Retention) -> None:
+    lustre: Lustre | None = None
+
+    def __init__(self, store: Store, keeping: Retention, energy: Energy = USUAL, look: Look = lambda *_: 0) -> None:
         self._store = store
         self._keeping = keeping
+        self._energy, self._look = energy, look
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._repeat, args=("digesting", store.digest, DIGEST), name="digest"),
@@ -100,7 +106,8 @@ class Digester:
         tending.retain(self._store, self._keeping, now)
 
     def _settle(self) -> None:
-        tending.settle(self._store, time.time())
+        tending.settle(self._store, time.time(), self.lustre, self._energy)
+        self._look(self._store, time.time())
 
     def _repeat(self, name: str, act: Callable[[], object], every: float) -> None:
         while not self._stop.wait(every):
@@ -179,8 +186,9 @@ def serve(settings: Settings, link: socket.socket, before_stop: Callable[[], Non
         own = new_secret()
         gate = Gate(tokens, fixed, own)
         quarantine = Quarantine(os.path.join(settings.store.path, "quarantine"))
-        config = _config(settings.serve, link.getsockname()[0], store, quarantine, tokens, gate, web)
-        digester = Digester(store, retention(settings.store))
+        config = _config(settings, link.getsockname()[0], store, quarantine, tokens, gate, web)
+        digester = Digester(store, retention(settings.store), settings.energy, Watch(settings.findings).look)
+        digester.lustre = settings.serve.lustre
         try:
             with consuming(settings.serve.kafka, store.append, quarantine), _peers(settings) as peers:
                 place = url(link, secure=certificate is not None)
@@ -212,7 +220,7 @@ def _name(peers: socket.socket | None, settings: Settings) -> str | None:
 
 
 def _config(
-    options: Serve,
+    settings: Settings,
     host: str,
     store: Store,
     quarantine: Quarantine,
@@ -220,6 +228,7 @@ def _config(
     gate: Gate,
     web: Watched | None,
 ) -> uvicorn.Config:
+    options = settings.serve
     if not (host.startswith("127.") or host == "::1") and not gate.needed():
         may = "read and send" if options.access is None else "send"
         print(
@@ -241,6 +250,9 @@ def _config(
             statistics=options.stats,
             stray=options.stray,
             web=web,
+            metering=settings.energy,
+            findings=settings.findings,
+            site=site_of(settings),
         ),
         # What a request says of where it comes from is not what it is: see `show.access`.
         proxy_headers=False,

@@ -4,15 +4,24 @@ A `View` is the store as one viewer sees it, and the only way to the store for w
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from fastapi import Request
 
 from jobsight.analyse.answers import answers, scaled
+from jobsight.analyse.consumption import Consumption, outlook
+from jobsight.analyse.lustrejob import AFTER, sizes, use
+from jobsight.analyse.lustreload import Loads
 from jobsight.analyse.profile import POINTS, profile
+from jobsight.analyse.program import programs, unmapped
+from jobsight.analyse.sites import USUAL_SITE, Asked, Site
 from jobsight.analyse.stray import batch_nodes, strays
 from jobsight.analyse.summary import summary
+from jobsight.analyse.told import Told
+from jobsight.analyse.utilisation import usage
+from jobsight.metering import USUAL, Energy
 from jobsight.serving import Stray
 from jobsight.show.access import EVERYBODY, Admission, Viewer
 from jobsight.store.embedded import Embedded
@@ -32,13 +41,18 @@ GROUP BY job_key, source
 class View:
     """The store as one viewer sees it."""
 
-    def __init__(self, store: Store, viewer: Viewer = EVERYBODY) -> None:
+    def __init__(self, store: Store, viewer: Viewer = EVERYBODY, energy: Energy = USUAL) -> None:
         self._store = store
         self.viewer = viewer
+        self._energy = energy
+        self.given: Mapping[str, Any] = {}
+        """What settings say of findings."""
+        self.watched = False
+        """Whether somebody looks for them now and then."""
 
     def by(self, viewer: Viewer) -> "View":
         """The same store as another one sees it. Only for what this one may choose."""
-        return View(self._store, viewer)
+        return View(self._store, viewer, self._energy)
 
     def nodes(self, now: float) -> list[dict[str, Any]]:
         """All nodes of the last week, with their state. Machines are everybody's; nothing here is of a user's."""
@@ -98,7 +112,28 @@ class View:
         answered = answers(self._store, document, whole.summary)
         whole.verdict = answered.verdict
         found: dict[str, Any] = msgspec.to_builtins(whole)
-        return found | {"answers": msgspec.to_builtins(answered)}
+        found["answers"] = msgspec.to_builtins(answered)
+        found["energy"] = self._energy_of(document, found["answers"], now)
+        found["findings"] = self.told().about(document, now, look=not self.watched)
+        return self._with_lustre(found)
+
+    def _energy_of(self, document: dict[str, Any], answered: dict[str, Any], now: float) -> dict[str, Any] | None:
+        """What a job took, which the answers then tell of, too; None where nothing measured it."""
+        took = msgspec.to_builtins(self.consumption().of_job(document, now))
+        if took is None:
+            return None
+        answered["cost"] = f"{answered['cost']} {outlook(took, answered['request'])}".strip()
+        return dict(took)
+
+    def _with_lustre(self, found: dict[str, Any]) -> dict[str, Any]:
+        """A job with what it asked of a Lustre file system, where that is watched."""
+        job = found["summary"]
+        used = use(self._store, job["key"], job["started"], job["seen"])
+        if used["targets"]:
+            found["series"] |= {f"lustre_{name}": series for name, series in used.pop("series").items()}
+            span = (job["started"], job["seen"] + AFTER)
+            found["lustre"] = used | {"sizes": sizes(self._store, job["number"] or job["id"], job["nodes"], span)}
+        return found
 
     def scaling(self, key: str, now: float) -> dict[str, Any] | None:
         """Whether a job will scale, from its run and from others of its program that are in sight."""
@@ -120,6 +155,33 @@ class View:
         running = self.jobs(JobQuery(state="running", limit=100_000), now)
         return strays(running, batch_nodes(self._store, now), options)
 
+    def consumption(self) -> Consumption:
+        """Energy, carbon and money."""
+        return Consumption(self._store, self._energy, self.viewer.sight)
+
+    def usage(self, site: Site, asked: Asked, now: float) -> dict[str, Any]:
+        """How full the site is, by whom and when. ValueError for what cannot be asked, here and next."""
+        found: dict[str, Any] = msgspec.to_builtins(usage(self._store, site, asked, now, self.viewer.sight))
+        return found
+
+    def programs(self, site: Site, asked: Asked, now: float) -> dict[str, Any]:
+        """Which software was used how much."""
+        found: dict[str, Any] = msgspec.to_builtins(programs(self._store, site, asked, now, self.viewer.sight))
+        return found
+
+    def unmapped(self, site: Site, asked: Asked, now: float) -> list[dict[str, Any]]:
+        """Commands that no rule knows, by use."""
+        found = unmapped(self._store, site, asked, now, self.viewer.sight)
+        return [msgspec.to_builtins(row) for row in found]
+
+    def loads(self) -> Loads:
+        """Who loads the file system."""
+        return Loads(self._store, self.viewer.sight)
+
+    def told(self) -> Told:
+        """What was found."""
+        return Told(self._store, self.viewer.sight, self.given)
+
     def accounts(self) -> list[str]:
         """The accounts that jobs in sight are charged to."""
         return self._store.accounts(self.viewer.sight)
@@ -133,14 +195,23 @@ class View:
 class Views:
     """Gives every request its view."""
 
-    def __init__(self, store: Store, admission: Admission, stray: Stray | None = None) -> None:
+    def __init__(
+        self, store: Store, admission: Admission, stray: Stray | None = None, energy: Energy = USUAL
+    ) -> None:
         self._store = store
         self._admission = admission
+        self._energy = energy
+        self.given: Mapping[str, Any] = {}
+        """What settings say of findings."""
+        self.site = USUAL_SITE
+        """What it says of itself for reports."""
         self.stray = stray or Stray()
         """What is none."""
 
     def __call__(self, request: Request) -> View:
-        return View(self._store, self._admission.viewer(request))
+        view = View(self._store, self._admission.viewer(request), self._energy)
+        view.given, view.watched = self.given, True
+        return view
 
     def alive(self) -> None:
         """StoreError if the store does not answer."""

@@ -40,6 +40,17 @@ const PLANS = [
       { series: "read", label: "read", colour: "--io", mean: (job) => per(job.read, job.elapsed) },
     ],
   },
+  {
+    name: "lustre", ticks: "decimal", least: 1000, tick: numbers.rate, say: numbers.rate,
+    lines: [
+      { series: "lustre_written", label: "written", colour: "--written" },
+      { series: "lustre_read", label: "read", colour: "--io" },
+    ],
+  },
+  {
+    name: "metadata", ticks: "decimal", least: 1, tick: numbers.cores, say: (value) => `${numbers.cores(value)} operations/s`,
+    lines: [{ series: "lustre_metadata", label: "operations", colour: "--network" }],
+  },
 ];
 
 const box = document.getElementById("charts");
