@@ -35,6 +35,8 @@ AHEAD = 2.0
 # What a demonstration can do without: nothing shows it yet, and every message takes its time.
 SPARED = ("cpu", "disk", "network", "agent")
 LARGEST = 2000
+# So long the file system has been watched (seconds).
+FILES = 6 * 3600.0
 
 
 @sentences
@@ -104,8 +106,9 @@ def _made(nodes: int, days: float, seed: int, every: float) -> "Cluster":
     begin = float(int(time.time() - days * DAY))
     collectors = tuple(name for name in ALL if name not in SPARED)
     wish = Wish(seed=seed, nodes=nodes, days=days, begin=begin, ahead=AHEAD)
-    # An entry must be seen twice before it may go.
-    files = Servers(wish.cluster, every=max(EVERY, every), interval=3 * max(EVERY, every), faults=Faults(), seed=seed)
+    # An entry must be seen twice before it may go. Of a whole day it would be half of what there is to load.
+    pace, since = max(EVERY, every), begin + days * DAY - FILES
+    files = Servers(wish.cluster, every=pace, interval=3 * pace, faults=Faults(), seed=seed, since=since)
     return Cluster(wish, Sampling(every, collectors), files)
 
 

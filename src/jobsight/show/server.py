@@ -8,17 +8,15 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 
 import uvicorn
 
 from jobsight import files
-from jobsight.analyse import tending
 from jobsight.analyse.keeper import open_database, open_store
 from jobsight.analyse.sites import site_of
-from jobsight.analyse.watch import Look, Watch
+from jobsight.analyse.watch import Watch
 from jobsight.exporter.certificate import renewing
 from jobsight.exporter.webconfig import Watched
 from jobsight.ingest.convoy import Append
@@ -27,19 +25,16 @@ from jobsight.ingest.kafka import Consumer
 from jobsight.ingest.limit import Limits
 from jobsight.ingest.quarantine import Quarantine
 from jobsight.ingest.token import Tokens, new_secret
-from jobsight.metering import USUAL, Energy
-from jobsight.serving import Kafka, Lustre
+from jobsight.serving import Kafka
 from jobsight.settings import Settings
 from jobsight.show import peer, tls
 from jobsight.show.app import application
+from jobsight.show.digester import Digester, Work
 from jobsight.show.notice import Notice, posted
 from jobsight.store.protocol import Store
-from jobsight.store.retention import Retention, retention
+from jobsight.store.retention import retention
 from jobsight.store.tokens import open_tokens
 
-DIGEST = 1.0
-SETTLE = 30.0
-TEND = 300.0
 # Longer than agents usually pause between two batches: a TLS handshake costs more than a message.
 KEPT_ALIVE = 90
 
@@ -70,52 +65,6 @@ def url(link: socket.socket, *, secure: bool) -> str:
     host, port = link.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     return f"{'https' if secure else 'http'}://{host}:{port}"
-
-
-class Digester:
-    """Loads what the log has, every second; counts what came late soon after; every few minutes moves what is over to
-    files and drops what is too old.
-
-    In threads of their own: what comes in does not wait while a day is sorted.
-    """
-
-    lustre: Lustre | None = None
-
-    def __init__(self, store: Store, keeping: Retention, energy: Energy = USUAL, look: Look = lambda *_: 0) -> None:
-        self._store = store
-        self._keeping = keeping
-        self._energy, self._look = energy, look
-        self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._repeat, args=("digesting", store.digest, DIGEST), name="digest"),
-            threading.Thread(target=self._repeat, args=("counting again", self._settle, SETTLE), name="settle"),
-            threading.Thread(target=self._repeat, args=("compaction", self._tend, TEND), name="tend"),
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-        self._store.digest()
-
-    def _tend(self) -> None:
-        now = time.time()
-        self._store.compact(now)
-        tending.retain(self._store, self._keeping, now)
-
-    def _settle(self) -> None:
-        tending.settle(self._store, time.time(), self.lustre, self._energy)
-        self._look(self._store, time.time())
-
-    def _repeat(self, name: str, act: Callable[[], object], every: float) -> None:
-        while not self._stop.wait(every):
-            try:
-                act()
-            except Exception as error:  # noqa: BLE001
-                # Whatever it was, what comes in must go on being loaded.
-                print(f"jobsight: {name} failed and is tried again: {error}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -187,8 +136,8 @@ def serve(settings: Settings, link: socket.socket, before_stop: Callable[[], Non
         gate = Gate(tokens, fixed, own)
         quarantine = Quarantine(os.path.join(settings.store.path, "quarantine"))
         config = _config(settings, link.getsockname()[0], store, quarantine, tokens, gate, web)
-        digester = Digester(store, retention(settings.store), settings.energy, Watch(settings.findings).look)
-        digester.lustre = settings.serve.lustre
+        work = Work(retention(settings.store), settings.energy, settings.serve.lustre, Watch(settings.findings).look)
+        digester = Digester(store, work)
         try:
             with consuming(settings.serve.kafka, store.append, quarantine), _peers(settings) as peers:
                 place = url(link, secure=certificate is not None)

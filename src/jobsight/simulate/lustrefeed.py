@@ -47,6 +47,8 @@ class Servers(NamedTuple):
     """Whether the servers say when an entry began: since 2.15."""
     faults: Faults = NO_FAULTS
     seed: int = 1
+    since: float = 0.0
+    """When it began to be watched: what was done before is in no counter."""
 
 
 class Span(NamedTuple):
@@ -93,7 +95,7 @@ class Feed:
     def messages(self, since: float, until: float) -> Iterator[Message]:
         """What all servers send at the multiples of the interval from `since` to before `until`."""
         every = self._wish.every
-        time = ceil(since / every) * every
+        time = ceil(max(since, self._wish.since) / every) * every
         while time < until:
             self._work(max(self._done, time - every), time)
             self._done = time
