@@ -20,10 +20,11 @@ from jobsight.analyse.tending import settle
 from jobsight.analyse.utilisation import DIMENSIONS, STEPS, usage
 from jobsight.analyse.waiting import demand
 from jobsight.schema.wire import instant
-from jobsight.store.protocol import Store
+from jobsight.store.protocol import JobQuery, Store
 from jobsight.store.sight import Sight
 from tests.analyse.estate import CPUS, HOUR, START, Estate
 from tests.integration.postgres import cluster as cluster  # noqa: PLC0414
+from tests.store.contract import BOOT, _line
 from tests.store.test_postgres import url as url  # noqa: PLC0414
 
 SITE = Site(Calendar(ZoneInfo("Europe/Oslo")), Maps())
@@ -108,6 +109,22 @@ def test_what_each_used_is_what_its_processes_counted(known: Known) -> None:
     assert own.used == pytest.approx(truth[""], rel=1e-6)
 
 
+def test_what_a_group_had_used_before_anybody_looked_is_of_no_hour(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "store"))
+    began = START - BOOT
+    rows = {"scheduler": ["slurm"], "job": ["7"], "path": ["slurm/job_7"], "cpus": [4]}
+    for turn in range(7):
+        used = {**rows, "cpu_time": [500_000.0 + 1200.0 * turn]}
+        store.append([_line("cgroup", BOOT + began + 600 * turn, used, "n1")]).result(10)
+    store.digest()
+    settle(store, START + 3 * HOUR)
+    ((used,),) = store.query("SELECT sum(used) FROM tally")
+    assert used == pytest.approx(6 * 1200.0)
+    (job,) = store.jobs(JobQuery(), START + HOUR)
+    assert job["parts"][0]["cpu_time"] == 507_200.0
+    store.close()
+
+
 def test_what_is_given_is_the_schedulers_word_and_without_one_what_was_used(known: Known) -> None:
     for owner in ("ada", "bob", "carol"):
         found = known.usage("user", Sight((owner,)))
@@ -168,6 +185,46 @@ def test_making_it_all_again_changes_nothing(known: Known) -> None:
         [tuple(map(_rounded, row)) for row in rows] for rows in before
     ]
     assert before[0]
+
+
+def test_what_its_nodes_said_being_gone_an_hour_stays_as_it_was_made(tmp_path: Path) -> None:
+    from jobsight.analyse.chronicle import catch_up, make
+
+    store = open_store(str(tmp_path / "store"))
+    known = filled(store, 1)
+    whole = known.usage().whole
+    store.compact(known.now + 40 * 24 * HOUR)
+    middle = START // HOUR * HOUR + 20 * HOUR
+    store.forget(known.now + HOUR, ["hardware"])
+    with store.still():
+        make(store, middle, middle + 4 * HOUR, known.now)
+    assert known.usage().whole == whole
+    # And what was never made is not made of what is left.
+    store.forget(known.now + HOUR, ["capacity", "tally"])
+    catch_up(store, known.now)
+    assert store.query("SELECT count(*) FROM capacity") == [(0,)]
+    store.close()
+
+
+def test_cards_are_counted_beside_cores_and_add_up_too(known: Known) -> None:
+    rows = known.store.query(
+        "SELECT sum(gpu_time), sum(gpus * seconds), sum(cpu_time) FROM usage WHERE source = 'gpu'"
+    )
+    ((computed, held, cores),) = rows
+    assert cores is None
+    assert held > 0
+    for by in ("user", "account", "partition", "program"):
+        parts = [row for row in known.usage(by).rows if row.kind == "part"]
+        assert close(sum(row.gpu_used or 0.0 for row in parts), computed)
+        assert close(sum(row.gpu_allocated or 0.0 for row in parts), held)
+        assert close(sum(row.used for row in parts), known.usage().whole.used)
+
+
+def test_of_decades_before_the_first_job_nothing_is_made(known: Known) -> None:
+    span = Asked(since="99999999999d").span(SITE, known.now)
+    found = demand(known.store, span, known.now)
+    assert len(found) < 24 * 10
+    assert sum(found.values()) == pytest.approx(sum(job.cpus * job.waited for job in known.estate.jobs), rel=1e-6)
 
 
 def _rounded(value: Any) -> Any:

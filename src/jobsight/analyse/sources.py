@@ -189,17 +189,15 @@ def _take_usage(found: dict[Place, Sources], rows: list[tuple[Any, ...]], steps:
     """Of each job on a node the control group counts, where it tells CPU time: see `analyse.summary.source_of`."""
     told = {(row[0], row[1], row[4]) for row in rows if row[5] == "cgroup" and row[6] is not None}
     for cluster, node, time, seconds, key, source, cpu, cpus, memory in rows:
-        if source == "process" and (cluster, node, key) in told:
+        # What a group had used at first sight was used at a time that nobody knows.
+        if seconds <= 0 or (source == "process" and (cluster, node, key) in told):
             continue
         own = found[cluster, node]
         if key not in own.jobs:
             own.jobs[key] = Use(steps.number)
         use = own.jobs[key]
-        # What was counted at first sight has no time of its own.
-        reach = seconds if seconds > 0 else 1e-6
-        for place, inside in steps.places(time - reach, time):
-            use.cpu[place] += (cpu or 0.0) * inside / reach
-            if seconds > 0:
-                use.seconds[place] += inside
-                use.memory[place] += (memory or 0.0) * inside
-                use.held[place] += (cpus or 0.0) * inside
+        for place, inside in steps.places(time - seconds, time):
+            use.cpu[place] += (cpu or 0.0) * inside / seconds
+            use.seconds[place] += inside
+            use.memory[place] += (memory or 0.0) * inside
+            use.held[place] += (cpus or 0.0) * inside

@@ -79,7 +79,9 @@ def _given(job: dict[str, Any]) -> str | None:
 
 
 def joined(since: float, until: float) -> str:
-    """Pieces of usage with what is said of their jobs: `whole` is the job's own, `part` that of a command of it."""
+    """Pieces of usage with what is said of their jobs: `part` is that of a command of it. What a control group had used
+    when its node was first looked at is of no hour that anybody knows.
+    """
     return f"""(
 SELECT piece.cluster, piece.node, piece.bucket, label.owner, label.account, label.partition, label.command,
   CAST(label.part AS FLOAT8) AS part, piece.cpu_time * (upto - early) AS used,
@@ -87,7 +89,8 @@ SELECT piece.cluster, piece.node, piece.bucket, label.owner, label.account, labe
     ELSE coalesce(CAST(nullif(label.given, '') AS FLOAT8), piece.cpus) * over END AS allocated,
   piece.gpu_time * (upto - early) AS gpu_used, piece.gpus * over AS gpu_allocated
 FROM {cut(since, until, HOUR)}
-JOIN label ON label.kind = 'job' AND label.job_key = piece.job_key AND label.source = piece.source) AS work"""
+JOIN label ON label.kind = 'job' AND label.job_key = piece.job_key AND label.source = piece.source
+WHERE piece.length > 0) AS work"""
 
 
 def tallies(since: float, until: float) -> str:
