@@ -173,7 +173,7 @@ def test_only_what_must_not_stop_catches_everything() -> None:
         "src/jobsight/agent/run.py",  # one collector must not stop the others
         "src/jobsight/drivers/attendant.py",  # whatever a vendor's library does is told, not suffered
         "src/jobsight/ingest/kafka.py",  # nor one record the reading
-        "src/jobsight/show/server.py",  # nor one batch the loading
+        "src/jobsight/show/digester.py",  # nor one batch the loading
         "src/jobsight/store/embedded.py",  # nor one segment those after it
     ]
 
