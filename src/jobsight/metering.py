@@ -3,8 +3,10 @@
 from typing import Any, NamedTuple
 
 METHODS = ("activity", "cpu_time")
-# Grams and watts that nobody has.
-HEAVIEST, STRONGEST = 2000.0, 30_000.0
+# Of emission factors, the most immediate first.
+PROVIDERS = ("rte", "emaps", "owid", "constant")
+# Grams and watts that nobody has, and money that nobody pays.
+HEAVIEST, STRONGEST, DEAREST = 2000.0, 30_000.0, 1e6
 
 
 class Model(NamedTuple):
@@ -60,6 +62,12 @@ def check(options: Energy) -> None:
             raise ValueError(f"model.{pattern}: expected 0 ≤ idle ≤ most ≤ {STRONGEST:g} watts")
     if options.constant is not None and not 0 <= options.constant <= HEAVIEST:
         raise ValueError(f"constant: expected grams a kilowatt hour up to {HEAVIEST:g}")
+    if len(options.country) not in (0, 2) or not (options.country or "FR").isalpha():
+        raise ValueError(f"country: expected two letters, got {options.country!r}")
+    if options.provider and options.provider not in PROVIDERS:
+        raise ValueError(f"provider: no {options.provider!r}; there are {', '.join(PROVIDERS)}")
+    if options.price is not None and not -DEAREST <= options.price <= DEAREST:
+        raise ValueError(f"price: expected a number up to {DEAREST:g}, got {options.price:g}")
     if options.price is not None and options.price_file:
         raise ValueError("a price is set by price or by price_file, not by both")
 

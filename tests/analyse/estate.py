@@ -46,7 +46,7 @@ class Estate:
         self.jobs = [self._job(number, hours) for number in range(24)]
         # Drained for some hours in the middle, where nothing runs; one is not heard of for some.
         self.drained = ("n4", START + 5 * HOUR, START + 9 * HOUR)
-        self.lines = [*self._machines(hours), *self._samples(), *self._states(), self._accounting()]
+        self.lines = [*self._machines(hours), *self._samples(), *self._cards(), *self._states(), self._accounting()]
         self.lines.sort(key=lambda line: json.loads(line)["time"])
 
     def _job(self, number: int, hours: int) -> Work:
@@ -102,6 +102,22 @@ class Estate:
              "memory_anon": 2**20 * int(job.number)}
             for place, (name, pace) in enumerate(job.commands.items())
         ]  # fmt: skip
+
+    def _cards(self) -> list[bytes]:
+        """Each node has a card, half busy, which is held by the first job there."""
+        found = []
+        for node in self.nodes:
+            time = START
+            while time < self.end:
+                held = [job for job in self.jobs if job.node == node and job.begins < time < job.ends][:1]
+                rows: dict[str, list[Any]] = {
+                    "uuid": [f"GPU-{node}"], "vendor": ["nvidia"], "utilization": [0.5],
+                    "scheduler": [job.scheduler for job in held] or [None],
+                    "job": [job.number for job in held] or [None],
+                }  # fmt: skip
+                found.append(self._line(node, "gpu", time, rows))
+                time += EVERY
+        return found
 
     def _states(self) -> list[bytes]:
         found, time = [], START + 1

@@ -1,6 +1,7 @@
 """Hours, days and months of a site's time zone, right across changes of the clock."""
 
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -38,6 +39,32 @@ def test_a_month_begins_and_ends_at_the_sites_midnight() -> None:
     found = span(OSLO, NOW, period="2026-10")
     assert (found.since, found.until) == (local("2026-10-01"), local("2026-11-01"))
     assert (found.until - found.since) / HOUR == 31 * 24 + 1
+
+
+def test_where_days_begin_at_half_past_each_hour_is_of_one_day() -> None:
+    india = Calendar(ZoneInfo("Asia/Kolkata"))
+    found = span(india, NOW, period="yesterday")
+    hours = [found.since + number * HOUR for number in range(round((found.until - found.since) / HOUR))]
+    assert [india.day(hour) for hour in hours] == ["2026-11-14"] * 24
+    assert span(india, NOW, since="2026-11-14", until="2026-11-14") == found._replace(name="")
+    assert span(india, NOW, period="today").since == found.until
+
+
+@pytest.mark.parametrize("asked", [{"period": "9999"}, {"period": "9999-12"}, {"until": "9999-12-31"}])
+def test_what_is_too_far_away_is_a_sentence(asked: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="too far away"):
+        span(OSLO, NOW, **asked)
+
+
+def test_nothing_is_asked_of_a_time_before_1970() -> None:
+    assert span(OSLO, NOW, since="99999999999d").since == 0.0
+    assert span(OSLO, NOW, period="0001-01-01").since == 0.0
+
+
+def test_a_day_without_dashes_ends_with_that_day_too() -> None:
+    assert span(OSLO, NOW, since="20261101", until="20261102") == span(
+        OSLO, NOW, since="2026-11-01", until="2026-11-02"
+    )
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,9 @@ def test_prices_are_constant_or_change_with_time_or_are_not_known() -> None:
     assert [series.at(time) for time in (3599.0, 3600.0, 7199.0, 7200.0)] == [None, 0.1, 0.1, 0.3]
 
 
-@pytest.mark.parametrize("text", ["1970-01-01 0.1", "soon\t0.1", "1970-01-01\tcheap"])
+@pytest.mark.parametrize(
+    "text", ["1970-01-02 0.1", "soon\t0.1", "1970-01-02\tcheap", "1970-01-02\tnan", "7d\t0.1", "now\t0.1"]
+)
 def test_a_line_that_is_no_price_is_named(text: str) -> None:
     with pytest.raises(ValueError, match="line 1"):
         parse(text)
@@ -70,5 +72,5 @@ def test_a_file_that_cannot_be_read_is_said_and_nothing_has_a_price(tmp_path: Pa
     assert prices(Energy(price_file=str(file)), said.append).at(5.0) is None
     assert len(said) == 2
     assert all("energy.price_file" in line for line in said)
-    file.write_text("1970-01-01\t0.5\n")
-    assert prices(Energy(price_file=str(file))).at(5.0) == 0.5
+    file.write_text("1970-01-02\t0.5\n")
+    assert prices(Energy(price_file=str(file))).at(1e5) == 0.5

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -30,6 +31,7 @@ from tests.analyse.energyhistory import (
     node,
 )
 from tests.integration.postgres import cluster as cluster  # noqa: PLC0414
+from tests.store.contract import _line
 from tests.store.test_postgres import url as url  # noqa: PLC0414
 
 NOW = UNTIL + 2 * HOUR
@@ -101,6 +103,7 @@ def test_hours_that_are_not_made_yet_are_told_by_the_same_reckoning(store: Store
     load(store, lines())
     assert store.query("SELECT count(*) FROM energy") == [(0,)]
     before = job(store, UNTIL + 1)
+    assert before.waiting == 0
     settle(store, NOW)
     after = job(store)
     assert store.query("SELECT count(*) > 0 FROM energy") == [(True,)]
@@ -125,6 +128,16 @@ def test_what_comes_late_makes_its_hours_again(embedded: Store) -> None:
     assert residual(embedded) <= 1e-9
 
 
+def test_a_reading_after_an_hour_that_is_made_completes_it(embedded: Store) -> None:
+    load(embedded, lines(lambda name, time: name in ("hardware", "ipmi") and time < START + HOUR))
+    settle(embedded, NOW)
+    load(embedded, lines(lambda name, time: name in ("hardware", "ipmi") and time > START + HOUR))
+    settle(embedded, NOW)
+    ((whole, covered),) = embedded.query("SELECT sum(whole), sum(covered) FROM energy WHERE part = 'idle'")
+    assert whole == pytest.approx(node(UNTIL), rel=1e-6)
+    assert covered == pytest.approx(UNTIL - START)
+
+
 def test_missing_readings_are_said_and_not_filled(embedded: Store) -> None:
     """The meter is silent for twenty minutes of the job, and so is the card."""
     dark = (START + 2400, START + 3600)
@@ -139,6 +152,22 @@ def test_missing_readings_are_said_and_not_filled(embedded: Store) -> None:
     # What it may be holds what it was.
     assert took.energy_full * (1 + took.unsure) >= FULL * 0.99
     assert took.energy_full < FULL
+
+
+def test_time_in_which_a_node_idled_and_nobody_measured_is_said_too(embedded: Store) -> None:
+    """Nothing runs; after half an hour only the count of CPU time goes on."""
+    told = lines(lambda name, time: name in ("hardware", "ipmi") and time <= BEGIN)
+    names = ("user_time", "nice_time", "system_time", "idle_time", "iowait_time", "interrupt_time", "stolen_time")
+    for turn in range(61):
+        row = {"cpu": [0]} | {name: [1.0 * turn] for name in names}
+        told.append(_line("cpu", START + turn * 60.0, row, "n1"))
+    load(embedded, told)
+    settle(embedded, NOW)
+    (one,) = Consumption(embedded).listing("node", Asked(START, START + HOUR), NOW)
+    assert one.energy_full == pytest.approx(node(BEGIN), rel=1e-6)
+    assert one.coverage == pytest.approx(0.5)
+    assert one.unsure == pytest.approx(1.0)
+    assert residual(embedded) <= 1e-9
 
 
 def test_without_a_meter_the_cards_are_known_and_nothing_is_made_up(embedded: Store) -> None:
@@ -181,6 +210,26 @@ def test_carbon_is_the_sum_over_time_of_energy_times_the_factor_of_then(embedded
     assert "NOK" in sentence({name: getattr(took, name) for name in took.__struct_fields__})
 
 
+def test_money_of_two_currencies_is_not_added_up(embedded: Store) -> None:
+    load(embedded, lines())
+    settle(embedded, NOW, energy=Energy(price=0.2, currency="NOK"))
+    with embedded.still():
+        embedded.mark("due", [("fox", "", "", START + HOUR, "recount")])
+    settle(embedded, NOW, energy=Energy(price=0.02, currency="EUR"))
+    took = job(embedded)
+    assert (took.cost, took.currency) == (None, None)
+    assert took.energy_full == pytest.approx(FULL, rel=1e-6)
+
+
+def test_cards_beside_a_meter_that_does_not_see_them_are_counted_for_the_time_it_tells(embedded: Store) -> None:
+    """Meter and card fall silent together, two minutes into a step of five."""
+    last = BEGIN - 180
+    load(embedded, lines(lambda name, time: name in ("hardware", "ipmi", "gpu") and time <= last))
+    settle(embedded, NOW, energy=Energy(cards_in_meter=False))
+    ((whole,),) = embedded.query("SELECT sum(whole) FROM energy")
+    assert whole == pytest.approx(node(last) + card(last), rel=1e-6)
+
+
 def test_lists_add_up_by_whatever_they_are_listed(store: Store) -> None:
     load(store, lines())
     settle(store, NOW)
@@ -193,6 +242,15 @@ def test_lists_add_up_by_whatever_they_are_listed(store: Store) -> None:
     assert set(listed("node")) == {"n1"}
     for by in ("user", "account", "program", "partition", "node", "part", "job"):
         assert sum(one.energy_full for one in listed(by).values()) == pytest.approx(node(UNTIL), rel=1e-6)
+    looked_up = Mock(wraps=store.jobs)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(store, "jobs", looked_up)
+        one = Consumption(store)
+        one.listing("user", asked, NOW)
+        one.listing("part", asked, NOW)
+        one.timeline("user", asked, NOW, HOUR)
+    # There may be a million: once, and not for what needs none.
+    assert looked_up.call_count == 1
     steps = Consumption(store).timeline("user", asked, NOW, HOUR)
     assert sum(steps["alice"].values()) == pytest.approx(FULL, rel=1e-6)
     assert set(steps["alice"]) == {START, START + HOUR}

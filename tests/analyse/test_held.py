@@ -16,7 +16,8 @@ GIB = 2**30
 
 def taken(cluster: Cluster, *messages: Accepted) -> tuple[list[Stamped], dict[str, Summary]]:
     """Rows of cards, and summaries by id."""
-    ledger, rows, jobs = Ledger(cluster.nothing()), [], {}
+    ledger, rows = Ledger(cluster.nothing()), []
+    jobs: dict[str, Job] = {}
     for message in messages:
         ledger.take(message)
         found, changed = ledger.emptied()
@@ -42,7 +43,8 @@ def test_time_in_which_cards_computed_is_by_their_own_count(cluster: Cluster) ->
     job = jobs["7"]
     assert (job.gpus, job.gpu_time, job.gpu_held, job.gpu_memory_peak) == (2, 6.0, 20.0, 4 * GIB)
     used = job.reserved["gpus"]
-    assert (used.given, used.used) == (2, pytest.approx(0.6))
+    assert used.given == 2
+    assert used.used == pytest.approx(0.6)
     # What the control group counted is not mixed with it.
     assert (job.source, job.cpu_time) == ("cgroup", 1.0)
 
@@ -56,6 +58,20 @@ def test_where_nothing_is_counted_how_busy_a_card_says_it_is_stands_for_the_inte
     )
     assert [row.usage.gpu_time for row in rows] == [0.0, 5.0, None]
     assert jobs["7"].gpu_time == 5.0
+
+
+def test_a_card_that_says_nothing_for_a_while_was_not_idle_then(cluster: Cluster) -> None:
+    """Busy whenever it was seen: ten seconds, and ten after a gap of hours in which nobody looked."""
+    _, jobs = taken(
+        cluster,
+        cluster.cards(100, card(None, utilization=1.0)),
+        cluster.cards(110, card(None, utilization=1.0)),
+        cluster.cards(120, card(None, utilization=None)),
+        cluster.cards(9000, card(None, utilization=1.0)),
+    )
+    job = jobs["7"]
+    assert job.gpu_held == 8900.0
+    assert job.reserved["gpus"].used == pytest.approx(1.0)
 
 
 def test_a_card_that_passes_on_is_counted_once(cluster: Cluster) -> None:

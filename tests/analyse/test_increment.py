@@ -90,7 +90,7 @@ def asked(run: Callable[..., Any], types: dict[type, str], read: Callable[..., A
     stamp = f"cluster {text}, node {text}, boot {text}, time {number}, target {text}"
     run(f"CREATE TEMP TABLE lustreost ({stamp}, entry {text}, executable {text}, uid {types[int]}, "
         f"start_time {number}, absent_at {number}, {own})")  # fmt: skip
-    run(f"CREATE TEMP TABLE lustrescan ({stamp}, scanned_at {number}, ok {truth})")
+    run(f"CREATE TEMP TABLE lustrescan ({stamp}, scanned_at {number}, ok {truth}, postponed {types[int]})")
 
     def answer(readings: list[Reading], scans: list[float], edge: float) -> list[Increment]:
         run("DELETE FROM lustreost")
@@ -100,8 +100,8 @@ def asked(run: Callable[..., Any], types: dict[type, str], read: Callable[..., A
             for _ in range(2):  # stored twice counts once
                 run(f"INSERT INTO lustreost VALUES ({', '.join([mark] * len(row))})", row)
         for scan in scans:
-            run(f"INSERT INTO lustrescan VALUES ({', '.join([mark] * 7)})",
-                ["fox", "s1", "b", scan + 0.3, "T", scan, True])  # fmt: skip
+            run(f"INSERT INTO lustrescan VALUES ({', '.join([mark] * 8)})",
+                ["fox", "s1", "b", scan + 0.3, "T", scan, True, None])  # fmt: skip
         sql = grown("lustreost", NAMES, (*NAMES, "punch"), (-1e6, 1e7), edge)
         rows = read(f"SELECT begin_time, time, {', '.join(NAMES)}, punch FROM ({sql}) AS found ORDER BY time")
         assert all(row[-1] is None for row in rows)

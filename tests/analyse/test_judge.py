@@ -50,6 +50,9 @@ def test_the_same_jobs_are_a_whale_while_others_wait_and_none_while_nobody_does(
     given = {"machines": machines, "jobs": [wide]}
     assert codes(given) == set()
     assert codes(given | {"waiting": [waiting | {"batch": queued}]}) == {"hog", "whale"}
+    for reason, told in (("Resources", True), ("QOSMaxCpuPerUserLimit", False), ("JobHeldUser", False)):
+        held = waiting | {"batch": queued | {"reason": reason}}
+        assert ("whale" in codes(given | {"waiting": [held]})) is told, reason
 
 
 def test_a_job_that_hangs_is_not_told_to_use_its_cores() -> None:
@@ -70,6 +73,36 @@ def test_short_jobs_matter_in_sum_and_not_one_by_one() -> None:
 def test_the_worst_comes_first() -> None:
     found = judge(scene({"jobs": [job("7", 0.4), job("8", 0.1)]}))
     assert [one.number for one in found] == ["8", "7"]
+
+
+def test_who_waited_before_the_time_looked_at_is_not_known_rather_than_nobody() -> None:
+    waits = Waits([(90.0, 100.0, "bob")], since=80.0)
+    assert waits.share(0.0, 100.0) == 0.5
+    assert waits.share(0.0, 70.0) == 0.0
+
+
+def test_a_job_of_whose_cards_nothing_is_known_is_not_said_to_hang() -> None:
+    lazy = job("7", 0.3, busy_until=-3.0, sliced_until=0.0)
+    assert "hung" in codes({"jobs": [lazy]})
+    assert "hung" not in codes({"jobs": [lazy | {"batch": {"gpus": 2}}]})
+
+
+def test_a_user_told_of_from_another_time_on_is_neither_added_nor_gone() -> None:
+    tiny = [
+        {"id": str(number), "name": "tiny", "hours": (5 + number / 100) / 60, "parts": [{"cpus": 8, "cpu_time": 1.0}]}
+        for number in range(200)
+    ]
+    given: dict[str, Any] = {}
+    test = backtest(scene({"jobs": tiny}), thresholds(given), thresholds(changed(given, ["vampire.short=6m"])))
+    assert [len(some) for some in (test.before, test.after)] == [1, 1]
+    assert test.before[0].begin != test.after[0].begin
+    assert (test.added, test.gone) == ([], [])
+
+
+def test_what_is_no_table_is_refused_with_a_sentence_while_trying_too() -> None:
+    for own in (3, ["share"]):
+        with pytest.raises(SettingsError, match=r"findings\.idle_cores: expected"):
+            thresholds(changed({"idle_cores": own}, ["idle_cores.share=0.3"]))
 
 
 @pytest.mark.parametrize("tried", [["idle_cores.share=0.3"], ["idle_cores.share=0.9"], ["hung.enabled=false"]])

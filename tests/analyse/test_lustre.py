@@ -161,3 +161,76 @@ def test_rows_in_files_are_read_too(tmp_path: Path) -> None:
     roll(store)
     assert sums(store, "lustretotal") == truth(history)
     store.close()
+
+
+def test_an_identifier_that_servers_read_by_different_formats_counts_once(store: Store) -> None:
+    plain = row("T-OST0000", "11:4711:n1", absent_at=START, start_time=START)
+    other = {"host": None, "format": "mine", "job": None}
+    for number, said in enumerate(({}, other), 1):
+        time = START + number * EVERY
+        give(store, [message("lustreost", time, [plain | said | {"read": 10 * number}])])
+    roll(store)
+    assert sums(store, "lustretotal") == {("T-OST0000", "read"): 20}
+
+
+def test_figures_that_cannot_be_keep_nothing_from_being_made(store: Store) -> None:
+    rows = [row("T-OST0000", f"1:4711:n{number}", read=2**62, absent_at=START) for number in range(4)]
+    lines = [message("lustreost", START + EVERY, [*rows, row("T-OST0001", "1:4711:n1", read=7, absent_at=START)])]
+    lines.append(message("lustreost", START + EVERY, [row("T-OST0002", "1:4711:n1", read=-(2**62))], "oss2"))
+    lines.append(message("lustreost", START + 2 * EVERY, [row("T-OST0002", "1:4711:n1", read=2**62)], "oss2"))
+    lines.append(message("lustrescan", START + EVERY, [scan("T-OST0001", "ost", 1e18)]))
+    give(store, lines)
+    roll(store)
+    assert sums(store, "lustretotal")["T-OST0001", "read"] == 7
+
+
+def test_a_scan_that_put_entries_off_does_not_say_that_they_had_not_changed(store: Store) -> None:
+    lines = []
+    for number, (count, postponed) in enumerate([(0, 0), (None, 5), (1200, 0)]):
+        time = START + number * STEP
+        if count is not None:
+            lines.append(message("lustreost", time, [row("T-OST0000", "1:4711:n1", read=count)]))
+        lines.append(message("lustrescan", time, [scan("T-OST0000", "ost", time, postponed=postponed)]))
+    give(store, lines)
+    roll(store)
+    assert store.query("SELECT time, read FROM lustreslice ORDER BY time") == [(START, 600), (START + STEP, 600)]
+
+
+def test_a_row_that_comes_late_changes_what_was_made_of_the_next_however_much_later_that_was(store: Store) -> None:
+    told = {0: 10, 1: 30, 60: 40}
+    rows = {
+        number: message("lustreost", START + number * EVERY, [row("T-OST0000", "1:4711:n1", read=count)])
+        for number, count in told.items()
+    }
+    scans = [
+        message(
+            "lustrescan",
+            START + number * EVERY,
+            [scan("T-OST0000", "ost", START + number * EVERY, cleanup_interval=0.0)],
+        )
+        for number in range(61)
+    ]
+    give(store, [*scans, rows[0], rows[60]])
+    roll(store)
+    assert sums(store, "lustretotal") == {("T-OST0000", "read"): 30}
+    give(store, [rows[1]])
+    roll(store)
+    assert sums(store, "lustretotal") == {("T-OST0000", "read"): 30}, "not twice"
+
+
+def test_a_series_that_began_while_nobody_looked_is_described_too(store: Store) -> None:
+    late = START + 30 * EVERY * 3
+    give(store, [message("lustreost", late, [row("T-OST0000", "11:4711:n1", read=1, absent_at=START)])])
+    roll(store)
+    assert store.query("SELECT entry FROM lustreseries") == [("11:4711:n1",)]
+
+
+def test_rows_that_are_kept_for_a_day_only_are_enough(store: Store) -> None:
+    day = START + 80000.0
+    told = [message("lustreost", START - 86400, [row("T-OST0000", "1:4711:n1", read=1)])]
+    told.append(message("lustreost", day, [row("T-OST0000", "2:4711:n1", read=5, absent_at=day - EVERY)]))
+    give(store, told)
+    store.forget(START, ["lustreost"])
+    roll(store)
+    assert sums(store, "lustretotal") == {("T-OST0000", "read"): 5}
+    assert store.query("SELECT count(*) FROM lustredue") == [(0,)]

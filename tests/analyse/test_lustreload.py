@@ -137,3 +137,63 @@ def test_what_is_no_operation_is_told_with_those_there_are() -> None:
     assert checked("write_bytes") == "write_bytes"
     with pytest.raises(ValueError, match="no operation 'time'; there are read, write"):
         checked("time")
+
+
+def add(store: Store, time: float, moved: int, cluster: str = "fox", **first: Any) -> None:
+    """One more scan, of a job that wrote."""
+    lines = [message("lustreost", time, [row(OST, "9:4009:n9", write_bytes=moved, **first)], "oss1"),
+             message("lustrescan", time, [scan(OST, "ost", time)])]  # fmt: skip
+    lines = [line.replace(b'"fox"', f'"{cluster}"'.encode()) for line in lines]
+    store.append(lines).result(10)
+    store.digest()
+    roll(store)
+
+
+def test_a_step_that_is_cut_by_the_time_asked_for_keeps_its_rate(store: Store) -> None:
+    panels = Loads(store).panels(OST, "write_bytes", START, START + 7 * STEP + 30)
+    assert panels["total"]["value"] == pytest.approx([8000 / EVERY] * 8)
+    assert panels["users"][0]["value"] == pytest.approx([4000 / EVERY] * 8)
+
+
+def test_the_step_that_is_still_filling_has_the_rate_of_what_was_observed(store: Store) -> None:
+    add(store, UNTIL + EVERY, 8000, absent_at=UNTIL)
+    now = UNTIL + EVERY + 100
+    panels = Loads(store).panels(OST, "write_bytes", UNTIL - STEP, now)
+    assert panels["total"]["value"] == pytest.approx([8000 / EVERY] * 2)
+    (ost,) = (told for told in Loads(store).targets(UNTIL, now) if told["target"] == OST)
+    assert ost["written_rate"] == pytest.approx(8000 / EVERY)
+    (told,) = Loads(store).top(OST, "write_bytes", UNTIL, now)
+    assert told["rate"] == pytest.approx(8000 / EVERY)
+
+
+def test_a_share_over_days_is_never_more_than_all(store: Store) -> None:
+    add(store, UNTIL + 2000, 10**9, absent_at=UNTIL + 1900)
+    for until in (UNTIL + 300, UNTIL + 1950):
+        found = Loads(store).top(OST, "write_bytes", until - 3 * 86400, until)
+        assert sum(told["share"] for told in found) == pytest.approx(1.0)
+
+
+def test_file_systems_of_one_name_add_up(store: Store) -> None:
+    add(store, START, 0, "owl")
+    add(store, START + STEP, 3000, "owl")
+    (ost,) = (told for told in Loads(store).targets(START, START + STEP) if told["target"] == OST)
+    assert ost["written_rate"] == pytest.approx(8000 / EVERY + 3000 / STEP)
+
+
+def test_sizes_that_nobody_can_read_are_left_out_and_a_part_of_them_is_not_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jobsight.analyse.keeper import open_store
+
+    store = open_store(str(tmp_path / "sizes"))
+    told = ["4K=x,=,moon=1,²=3,1P=8", "4K=5,1P=9,2=1,"]
+    lines = [
+        message("lustreost", START + (number + 1) * EVERY, [row(OST, "7:4001:n1", read_sizes=text, absent_at=START)])
+        for number, text in enumerate(told)
+    ]
+    store.append(lines).result(10)
+    store.digest()
+    assert list(sizes(store, "7", ["n1"], (START, UNTIL))["read"].items()) == [("2", 1), ("4K", 5), ("1P", 9)]
+    monkeypatch.setattr("jobsight.analyse.lustrejob.ROWS", 2)
+    assert sizes(store, "7", ["n1"], (START, UNTIL)) == {}
+    store.close()

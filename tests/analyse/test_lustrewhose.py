@@ -63,9 +63,10 @@ def test_a_torn_identifier_is_the_one_live_one_it_can_be_of(torn: str) -> None:
     assert (found[torn, ""]["job_key"], found[torn, ""]["repaired"]) == ("fox.slurm.11.0", "torn")
 
 
-@pytest.mark.parametrize("torn", ["1", "", ":", "7"])
+@pytest.mark.parametrize("torn", ["1", "", ":", "7", "11", "11:1001"])
 def test_a_torn_identifier_that_may_be_of_several_or_of_none_is_nobodys(torn: str) -> None:
-    live = [line("11:1001:n1", "11", 1001, "n1"), line("12:1002:n3", "12", 1002, "n3")]
+    live = [line(f"{job}:1001:n{job}", job, 1001, f"n{job}") for job in ("110", "11", "12")]
+    live.append(line("11:1001:n2", "11", 1001, "n2"))
     found = told([line(torn, None, None, None), *live])
     assert (found[torn, ""]["job_key"], found[torn, ""]["repaired"]) == ("", "")
 
@@ -79,3 +80,30 @@ def test_the_systems_users_are_one() -> None:
     root = line(":0:n1", None, 0, "n1")
     assert {label["owner"] for label in told([root]).values()} == {"(system)"}
     assert {label["owner"] for label in told([root], Lustre(system="keep")).values()} == {"u0"}
+
+
+def test_a_job_that_is_somebody_elses_is_not_believed() -> None:
+    (label,) = told([line("12:1001:n3", "12", 1001, "n3")]).values()
+    assert (label["job_key"], label["job"], label["owner"]) == ("", "12", "ada")
+    # Where only this machine knows the user, its name must be the owner's; where nobody does, the number is believed.
+    nameless = [LIVES[1]._replace(uid=None)]
+    for name, key in (("bob", "fox.slurm.12.0"), ("ada", ""), ("1002", "fox.slurm.12.0")):
+        ((*_, found, _, _, _),) = Whose(nameless, {1002: name}.__getitem__).labels(
+            [line("12:1002:n3", "12", 1002, "n3")], SPAN
+        )
+        assert found == key
+
+
+def test_a_number_is_the_user_whom_the_servers_own_cluster_gives_it() -> None:
+    stranger = line("99:1001:n9", "99", 1001, "n9")
+    assert told([stranger])["99:1001:n9", ""]["owner"] == "ada"
+    assert told([stranger._replace(cluster="owl")])["99:1001:n9", ""]["owner"] == "eve"
+    assert told([stranger._replace(cluster="disks")])["99:1001:n9", ""]["owner"] == "u1001", "they do not agree"
+    agreed = line("99:1002:n9", "99", 1002, "n9")._replace(cluster="disks")
+    assert told([agreed])["99:1002:n9", ""]["owner"] == "bob"
+
+
+@pytest.mark.parametrize("other", ["1", "11:10", "11:1001:n"])
+def test_what_ends_within_a_part_is_another_identifier(other: str) -> None:
+    found = told([line(other, None, None, None), line("11:1001:n1", "11", 1001, "n1")])
+    assert (found[other, ""]["job_key"], found[other, ""]["repaired"]) == ("", "")

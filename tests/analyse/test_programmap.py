@@ -47,6 +47,8 @@ def test_a_name_longer_than_the_kernel_keeps_is_known_by_its_beginning() -> None
     known = mapped("exact\trelion_refine_mpi\tRELION", "exact\trelion_refine_m\tSomething else")
     assert known["relion_refine_mpi"] == Program("RELION")
     assert known["relion_refine_m"] == Program("Something else"), "a whole name comes before a beginning"
+    detailed = mapped("exact\trelion_refine_mpi\tRELION on cards\t\t--gpu")
+    assert detailed.program("relion_refine_m", "relion_refine_mpi --gpu") == Program("RELION on cards")
 
 
 def test_rules_on_arguments_hold_where_the_command_line_is_known() -> None:
@@ -70,6 +72,10 @@ def test_rules_on_arguments_hold_where_the_command_line_is_known() -> None:
         ("exact\tok\tAgain", "line 3: 'ok' is already on line 2"),
         ("exact\ta\tB\tc\td\te", "line 3: expected kind"),
         ("exact\tjava\tJ\t\t(", r"line 3: '\(' is no regular expression"),
+        ("regex\ta{99999999999}\tA", r"line 3: .* is no regular expression"),
+        ("regex\t((a*)*)*b\tA", r"line 3: .* takes too long"),
+        ("regex\t((x+)+)+y\tA", r"line 3: .* takes too long"),
+        ("regex\t(a|a|a|a|a)*b\tA", r"line 3: .* takes too long"),
     ],
 )
 def test_a_bad_line_is_an_error_that_names_file_and_line(tmp_path: Path, line: str, said: str) -> None:

@@ -28,7 +28,8 @@ def interfaces(node: str, at: float, **counted: tuple[int, int]) -> bytes:
         "interface": list(counted),
         "received": [received for received, _ in counted.values()],
         "sent": [sent for _, sent in counted.values()],
-    } | {name: [0] * len(counted) for name in COUNTED}
+    }
+    rows |= {name: [0] * len(counted) for name in COUNTED}
     return _line("network", BOOT + at, rows, node)
 
 
@@ -45,8 +46,8 @@ def moved(store: Embedded, *lines: bytes) -> Traffic | None:
 def test_growth_on_all_its_nodes_and_real_interfaces_is_added_up(store: Embedded) -> None:
     found = moved(
         store,
-        interfaces("n1", 101, eth0=(1000, 50), bond0=(1000, 50), veth1=(7, 7)),
-        interfaces("n1", 119, eth0=(4000, 60), bond0=(4000, 60), veth1=(900, 900)),
+        interfaces("n1", 101, eth0=(1000, 50), bond0=(1000, 50), veth1=(7, 7), **{"eth0.100": (0, 0)}),
+        interfaces("n1", 119, eth0=(4000, 60), bond0=(4000, 60), veth1=(900, 900), **{"eth0.100": (3000, 10)}),
         interfaces("n2", 101, eth0=(10, 10), eth1=(0, 0)),
         interfaces("n2", 119, eth0=(10, 15), eth1=(5, 0)),
         interfaces("n3", 101, eth0=(0, 0)),

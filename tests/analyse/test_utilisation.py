@@ -187,25 +187,6 @@ def test_making_it_all_again_changes_nothing(known: Known) -> None:
     assert before[0]
 
 
-def test_what_its_nodes_said_being_gone_an_hour_stays_as_it_was_made(tmp_path: Path) -> None:
-    from jobsight.analyse.chronicle import catch_up, make
-
-    store = open_store(str(tmp_path / "store"))
-    known = filled(store, 1)
-    whole = known.usage().whole
-    store.compact(known.now + 40 * 24 * HOUR)
-    middle = START // HOUR * HOUR + 20 * HOUR
-    store.forget(known.now + HOUR, ["hardware"])
-    with store.still():
-        make(store, middle, middle + 4 * HOUR, known.now)
-    assert known.usage().whole == whole
-    # And what was never made is not made of what is left.
-    store.forget(known.now + HOUR, ["capacity", "tally"])
-    catch_up(store, known.now)
-    assert store.query("SELECT count(*) FROM capacity") == [(0,)]
-    store.close()
-
-
 def test_cards_are_counted_beside_cores_and_add_up_too(known: Known) -> None:
     rows = known.store.query(
         "SELECT sum(gpu_time), sum(gpus * seconds), sum(cpu_time) FROM usage WHERE source = 'gpu'"

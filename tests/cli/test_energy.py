@@ -54,6 +54,19 @@ def test_what_cannot_be_asked_is_a_sentence(store: str) -> None:
     wrong = run("energy", "--store", store, "--since", "soon")
     assert wrong.returncode == 2
     assert "--since" in wrong.stderr
+    backwards = run("energy", "--store", store, "--since", "1h", "--until", "2h")
+    assert backwards.returncode == 1
+    assert backwards.stderr == "jobsight: since must be before until\n"
     missing = run("energy", "--job", "99", "--store", store)
     assert missing.returncode == 1
     assert "no job 99" in missing.stderr
+
+
+def test_hours_that_are_not_in_it_are_said_in_every_format(tmp_path: Path) -> None:
+    opened = open_store(str(tmp_path / "store"))
+    load(opened, lines())
+    opened.close()
+    for form in ("--csv", "--json"):
+        shown = run("energy", "--store", str(tmp_path / "store"), "--since", SINCE, form)
+        assert "of it still to be reckoned" in shown.stderr
+    assert "still to be reckoned" in run("energy", "--store", str(tmp_path / "store"), "--since", SINCE).stdout

@@ -97,6 +97,9 @@ def test_a_mail_tells_a_user_of_their_own_and_how_to_mend_it(store: str) -> None
     assert "bob" not in mail
     assert max(map(len, mail.splitlines())) <= 80
     assert run("findings", "--mail", "carol", "--store", store).stdout == "Nothing to tell carol.\n"
+    ever = run("findings", "--mail", "ada", "--since", "9999999d", "--store", store).stdout
+    assert "MIME-Version: 1.0" in ever.splitlines()
+    assert " from 1970-01-01 to " in ever.replace("\n", " ")
 
 
 def test_a_back_test_says_whom_a_threshold_would_tell_of_and_is_right(store: str, tmp_path: Path) -> None:
@@ -119,6 +122,7 @@ def test_a_back_test_says_whom_a_threshold_would_tell_of_and_is_right(store: str
         (["--back-test", "share=1"], "expected a threshold such as"),
         (["--since", "soonish"], "--since: "),
         (["--mail", "ada", "--acknowledge", "x"], "one at a time"),
+        (["--mail", "ada, all@site"], "--mail: expected the name of a user"),
     ],
 )
 def test_wrong_use_is_one_sentence(store: str, arguments: list[str], said: str) -> None:

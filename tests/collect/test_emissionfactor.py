@@ -13,7 +13,7 @@ import pytest
 from jobsight.agent.run import run
 from jobsight.catalogue import collector
 from jobsight.clock import SystemClock
-from jobsight.collect.emissionfactor import Emaps, Memories, Options, Rte, check, providers
+from jobsight.collect.emissionfactor import Emaps, Memories, Options, Rte, check, parse, providers
 from jobsight.host import Host
 from jobsight.recording import ORIGIN
 from jobsight.schema.message import Message
@@ -116,6 +116,12 @@ def test_electricity_maps_is_asked_for_the_zone_with_the_token(provider: Provide
     assert headers["auth-token"] == "s3cret"
 
 
+@pytest.mark.parametrize("zone", ["\\ud800", "D\\nE", "x" * 100])
+def test_a_zone_that_is_no_name_is_not_told(zone: str) -> None:
+    answer = b'{"zone": "%s", "carbonIntensity": 402}' % zone.encode()
+    assert parse(answer, Emaps()) == (402.0, None, "")
+
+
 def test_another_answer_is_read_by_another_path_of_the_settings(provider: Provider) -> None:
     provider.play = lambda player: player.say({"data": {"latest": [{"g": 41.5}]}})
     message = asked(Host("/"), french(provider, rte=Rte(url=provider.url, factor="data.latest.0.g", valid="none")))
@@ -207,7 +213,14 @@ def test_a_provider_that_does_not_answer_or_dawdles_is_late(provider: Provider) 
     def hang(_: Any) -> None:
         provider.let_go.wait(60)
 
-    for play in (hang, dawdle):
+    def dawdle_before(player: Any) -> None:
+        player.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+        for _ in range(600):
+            if provider.let_go.wait(0.1):
+                break
+            player.wfile.write(b"x")
+
+    for play in (hang, dawdle, dawdle_before):
         provider.play = play
         began = time.monotonic()
         message = asked(Host("/"), french(provider, limit=Seconds(0.3)))

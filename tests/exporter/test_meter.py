@@ -9,7 +9,10 @@ RANGE = 262143.328850
 
 
 def message(uptime: float, energy: float | None, span: float | None = RANGE, source: str = "rapl") -> Message:
-    rows = {"source": (source,), "device": ("intel-rapl:0",), "energy": (energy,), "energy_range": (span,)}
+    rows = {
+        "source": (source,), "device": ("intel-rapl:0",), "scope": ("processor",), "energy": (energy,),
+        "energy_range": (span,),
+    }  # fmt: skip
     return Message(Origin("c", "n", "b"), "power", 0.0, uptime, 30.0, Status.OK, 0.0, None, {}, rows)
 
 
@@ -35,6 +38,13 @@ def test_a_counter_that_was_reset_adds_nothing() -> None:
     # Round to here in ten seconds would be more power than there is.
     assert told(meters, message(20, 5.0)) == 1000.0
     assert told(meters, message(30, 105.0)) == 1100.0
+
+
+def test_a_reset_between_scrapes_a_minute_apart_is_not_taken_for_a_turn() -> None:
+    meters = Meters()
+    told(meters, message(0, 100_000.0))
+    assert told(meters, message(60, 5.0)) == 0.0
+    assert told(meters, message(120, 18_005.0)) == 18_000.0
 
 
 def test_what_is_forbidden_or_has_no_range_stays_as_it_is() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from jobsight import catalogue
 from jobsight.collector import Collector
+from jobsight.compat import batchmetricsjobs
 from jobsight.exporter import scrape
 from jobsight.exporter.scrape import NOT_SERIES, Scraper
 from jobsight.host import Host
@@ -130,6 +131,27 @@ def test_a_source_that_hangs_is_left_and_the_next_scrape_does_not_wait_for_it(tm
         assert 'jobsight_scrape_collector_success{collector="memory"} 0' in found
         assert 'jobsight_scrape_collector_success{collector="power"} 1' in found
     scraper.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_job_whose_files_hang_or_break_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads the environment of a process that hangs in the kernel hangs, too."""
+    let_go = threading.Event()
+    monkeypatch.setattr(scrape, "LONGEST", 0.2)
+    monkeypatch.setattr(batchmetricsjobs, "owners", lambda *_: let_go.wait(60))
+    scraper = Scraper(settings_of(Exporter()), Host(str(copy(tmp_path))), Still())
+    try:
+        for turn in range(3):
+            if turn == 2:  # that one breaks when it returns, and the next at once
+                let_go.set()
+            found = "".join(text(scraper.scrape()))
+            assert 'batchjob_scrape_collector_success{collector="slurm_job"} 0' in found
+            assert 'batchjob_scrape_collector_success{collector="rapl"} 1' in found
+            assert "batchjob_slurm_job_cpus" not in found
+            assert "jobsight_memory_total_bytes" in found
+    finally:
+        let_go.set()
+        scraper.close()
 
 
 def test_a_machine_without_anything_still_answers(tmp_path: Path) -> None:

@@ -94,6 +94,11 @@ def test_a_changed_file_is_in_force_without_a_restart_and_a_broken_one_is_not(
     now[0] += 2
     watched.config()
     assert capsys.readouterr().err.count("what was in force before stays") == 1
+    # As it is for a moment while an editor writes it.
+    file.write_text("")
+    now[0] += 2
+    assert dict(watched.config().users) == {"ada": HASHES["U*U"]}
+    assert "basic_auth_users is gone: that needs a restart" in capsys.readouterr().err
 
 
 def test_a_renewed_certificate_is_loaded(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_it_is_remembered_when_a_token_was_used(tmp_path: Path) -> None:
     ],
 )
 def test_too_much_at_once_is_413_and_says_what(
-    tmp_path: Path, limits: dict[str, int], body: bytes, headers: dict[str, str], reason: str
+    tmp_path: Path, limits: dict[str, Any], body: bytes, headers: dict[str, str], reason: str
 ) -> None:
     with opened(tmp_path, Limits(**limits)) as door:
         answer, said = door.post(body, **headers)

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
+from jobsight.metering import Energy
 from jobsight.serving import Access
 from jobsight.show.stack import HEIGHT, OTHERS, stack
 from jobsight.store.embedded import Embedded
@@ -69,6 +70,22 @@ def test_without_a_meter_the_page_says_what_would_be_there(reached: Reached) -> 
 def test_what_nobody_can_read_is_a_sentence(reached: Reached, address: str) -> None:
     assert reached().get(f"/energy?{address}").status_code == 400
     assert reached().get(f"/api/v1/energy?{address}").status_code == 400
+
+
+def test_jobs_that_nothing_measured_have_no_cost_and_the_page_says_so(reached: Reached, store: Embedded) -> None:
+    """A processor's counter that may not be read, as on most machines, and a price."""
+    row = {"source": ["rapl"], "device": ["intel-rapl:0"], "sensor": ["package-0"], "scope": ["processor"],
+           "counted": [True]}  # fmt: skip
+    store.append([_line("power", time.time() - 5, row, "n1")]).result(10)
+    store.digest()
+    client = reached(metering=Energy(price=0.2))
+    page = client.get("/energy?since=2h")
+    assert page.status_code == 200
+    assert "nothing measured it" in page.text
+    assert "No energy is known of this time" in page.text
+    told = client.get("/api/v1/energy?since=2h").json()
+    assert [row["cost"] for row in told["rows"]] == [None]
+    assert told["law"] is None
 
 
 def test_somebody_sees_what_their_own_jobs_took_and_nothing_of_nodes(reached: Reached, metered: Embedded) -> None:

@@ -128,14 +128,17 @@ def _named(calendar: Calendar, now: float, period: str) -> tuple[float, float] |
     }  # fmt: skip
     if period in known:
         first, last = known[period]
-        return first.timestamp(), now if last is None else last.timestamp()
+        return _up(first.timestamp()), now if last is None else last.timestamp()
     for form, step in (("%Y-%m", 32), ("%Y", 367)):
         try:
             first = datetime.strptime(period, form).replace(tzinfo=calendar.zone)
         except ValueError:
             continue
-        last = (first + timedelta(days=step)).replace(day=1)
-        return first.timestamp(), (last if form == "%Y-%m" else last.replace(month=1)).timestamp()
+        try:
+            last = (first + timedelta(days=step)).replace(day=1)
+        except OverflowError:
+            raise ValueError(f"{period!r} is too far away") from None
+        return _up(first.timestamp()), (last if form == "%Y-%m" else last.replace(month=1)).timestamp()
     return None
 
 
@@ -147,16 +150,23 @@ def _instant(calendar: Calendar, text: str, now: float, *, end: bool = False) ->
         return when.instant(text, now, end=end)
     if found.tzinfo is None:
         found = found.replace(tzinfo=calendar.zone)
+    dated = len(text.strip()) <= len("2026-11-15")
     try:
-        return (found + timedelta(days=1 if end and len(text.strip()) == len("2026-11-15") else 0)).timestamp()
+        time = (found + timedelta(days=1 if end and dated else 0)).timestamp()
+        return _up(time) if dated else time
     except OverflowError:
         raise ValueError(f"{text!r} is too far away") from None
 
 
+def _up(time: float) -> float:
+    """An hour belongs to the day it begins in, also where days begin at half past an hour of UTC."""
+    return -(-time // HOUR) * HOUR
+
+
 def _whole(since: float, until: float, now: float) -> Span:
-    """On whole hours: what is counted is counted by the hour."""
-    until = min(until, now)
-    begin, end = since // HOUR * HOUR, -(-until // HOUR) * HOUR
+    """On whole hours: what is counted is counted by the hour. Nothing was counted before 1970."""
+    since, until = max(0.0, since), min(until, now)
+    begin, end = since // HOUR * HOUR, _up(until)
     if begin >= end:
         raise ValueError("the time ends before it begins")
     return Span(begin, end)

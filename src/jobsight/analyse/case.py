@@ -65,12 +65,14 @@ class Partition(NamedTuple):
 class Waits:
     """When jobs of a partition waited for others to end."""
 
-    def __init__(self, spans: Iterable[tuple[float, float, str]]) -> None:
-        """From when to when, and whose."""
+    def __init__(self, spans: Iterable[tuple[float, float, str]], since: float = 0.0) -> None:
+        """From when to when, and whose. Who waited before `since` is not known."""
         self._spans = sorted(spans)
+        self._since = since
 
     def share(self, begin: float, end: float, but: str = "") -> float:
-        """Of a time, the part in which somebody else's job waited."""
+        """Of a time, as far as it is known, the part in which somebody else's job waited."""
+        begin = max(begin, self._since)
         if end <= begin:
             return 0.0
         covered, reached = 0.0, begin
@@ -158,9 +160,9 @@ class Case(NamedTuple):
 
     @property
     def gpu_busy(self) -> float | None:
-        """Of the time it was seen to hold cards, the part in which they computed."""
-        held, computed = self.figures.gpu_held, self.figures.gpu_time
-        return computed / held if held and computed is not None else None
+        """Of the time in which its cards were observed, the part in which they computed."""
+        cards = self.figures.reserved["gpus"]
+        return cards.used / cards.given if cards.given and cards.used is not None else None
 
     @property
     def gpu_memory(self) -> float | None:

@@ -24,6 +24,9 @@ UNION ALL SELECT min(time) AS time FROM usage) AS first_rows"""
 def make(store: Store, since: float, until: float, now: float) -> None:
     """Make the tables of a time, from hour to hour. The caller holds the store still."""
     settle(store, since, until, now)
+    if since < _complete(store):
+        # What it was made of is gone in part: made again, nodes that were idle would not be there.
+        return
     documents = store.jobs(JobQuery(since=since, until=until, limit=10**9), until)
     places = capacity.places(store, since, until)
     labels = [*tally.labels(documents), *places]
@@ -70,7 +73,12 @@ def _begin(store: Store, end: float) -> float | None:
         if newest is not None:
             return float(newest) + HOUR
     ((oldest,),) = store.query(OLDEST, (), lately)
-    return None if oldest is None else max(float(oldest), lately[0]) // HOUR * HOUR
+    return None if oldest is None else max(max(float(oldest), lately[0]) // HOUR * HOUR, _complete(store))
+
+
+def _complete(store: Store) -> float:
+    """The first hour of which all is there that these tables are made of."""
+    return -(-max(map(store.horizon, ("usage", "hardware", "slurmnode"))) // HOUR) * HOUR
 
 
 def _days(since: float, until: float) -> Iterator[tuple[float, float]]:

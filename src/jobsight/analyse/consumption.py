@@ -50,6 +50,8 @@ class Amount(Struct):
     """Whether what nodes take anyway could be told apart."""
     whole: float | None = None
     """Of a node: what it took as it was measured, which its parts add up to."""
+    waiting: int = 0
+    """Of a job: hours that are not in it yet."""
 
 
 def amount(name: str, some: Iterable[Row]) -> Amount:
@@ -58,7 +60,11 @@ def amount(name: str, some: Iterable[Row]) -> Amount:
     total = {key: _total(row.sums[key] for row in some) for key in SUMS}
     seconds, covered, full = total["seconds"] or 0.0, total["covered"] or 0.0, total["energy_full"] or 0.0
     gap = max(0.0, seconds - covered) / covered if covered > 0 else 0.0
-    known = _telling([row for row in some if row.labels["grade"]])
+    measured = [row for row in some if row.labels["grade"]]
+    known = _telling(measured)
+    currencies = {row.labels["currency"] for row in measured} - {None}
+    # Money of two currencies is no sum.
+    currency = currencies.pop() if len(currencies) == 1 else None
     return Amount(
         name=name,
         jobs=len({row.labels["job_key"] for row in some} - {""}),
@@ -67,8 +73,8 @@ def amount(name: str, some: Iterable[Row]) -> Amount:
         energy_cards=total["energy_cards"] or 0.0,
         energy_building=sum(row.built for row in some),
         emissions=total["emissions"] or 0.0,
-        cost=total["cost"],
-        currency=next((row.labels["currency"] for row in known if row.labels["currency"]), None),
+        cost=total["cost"] if currency else None,
+        currency=currency,
         # What nobody measured would have been about as much as what was.
         unsure=(total["unsure"] or 0.0) / full + gap if full > 0 and covered > 0 else None,
         coverage=min(1.0, covered / seconds) if seconds > 0 else None,
@@ -105,6 +111,7 @@ class Consumption:
     def __init__(self, store: Store, options: Energy = USUAL, sight: Sight | None = None) -> None:
         self._store, self._sight = store, sight
         self._takings = Takings(store, options)
+        self._known: dict[tuple[str, float, float], dict[str, str]] = {}
 
     @property
     def waiting(self) -> int:
@@ -118,6 +125,7 @@ class Consumption:
             return None
         asked = Asked(document["started"] - HOUR, document["seen"] + HOUR, document["key"], places)
         found = amount(document["key"], self._takings.rows(asked, now))
+        found.waiting = self.waiting
         return found if found.grade else None
 
     def listing(self, by: str, asked: Asked, now: float) -> list[Amount]:
@@ -136,14 +144,22 @@ class Consumption:
             steps[begun] = steps.get(begun, 0.0) + (row.sums["energy_full"] or 0.0)
         return found
 
+    def _names(self, by: str, asked: Asked) -> dict[str, str]:
+        """What jobs in sight are listed as, by key. Looked up once, and if it matters: there may be a million."""
+        if by not in NAMES and self._sight is None:
+            return {}
+        place = by, asked.since, asked.until
+        if place not in self._known:
+            query = JobQuery(since=asked.since - HOUR, until=asked.until, limit=10**9, sight=self._sight)
+            name = NAMES.get(by, NAMES["job"])
+            self._known[place] = {one["key"]: name(one) for one in self._store.jobs(query, asked.until)}
+        return self._known[place]
+
     def _named(self, by: str, found: list[Row], asked: Asked) -> Iterable[tuple[Row, str]]:
-        query = JobQuery(since=asked.since - HOUR, until=asked.until, limit=10**9, sight=self._sight)
-        documents = self._store.jobs(query, asked.until)
-        name_of = {document["key"]: NAMES[by](document) for document in documents} if by in NAMES else {}
-        seen = {document["key"] for document in documents}
+        name_of = self._names(by, asked)
         for row in found:
             key, part = row.labels["job_key"], row.labels["part"]
-            if self._sight is not None and (part != JOB or key not in seen):
+            if self._sight is not None and (part != JOB or key not in name_of):
                 continue
             if by == "node":
                 yield row, row.node
@@ -186,7 +202,8 @@ def quality(one: dict[str, Any]) -> str:
     said = f"grade {one['grade']} ({', '.join(one['sources'])})"
     if one["unsure"]:
         said += f", ± {ratio(one['unsure'])}"
-    return said + (", shared cards by activity" if one["approximate"] else "")
+    said += ", shared cards by activity" if one["approximate"] else ""
+    return said + (f", {one['waiting']} hours still to be reckoned" if one.get("waiting") else "")
 
 
 def watthours(joules: float) -> str:

@@ -8,14 +8,14 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import cache
+from math import isfinite
 from typing import NamedTuple
 
 from jobsight.formats import owid, when
-from jobsight.metering import Energy
+from jobsight.metering import PROVIDERS, Energy
 from jobsight.store.protocol import Store
 
 KILOWATT_HOUR = 3.6e6
-ORDER = ("rte", "emaps", "owid", "constant")
 # How long a factor holds when no other comes (seconds): grids change by the day's hours.
 HOLDS = 86400.0
 GLOBAL = 475.0
@@ -53,12 +53,12 @@ class Factors:
         """Rows of cluster, provider, zone, vintage, time and grams."""
         told: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
         for cluster, provider, zone, vintage, time, grams in rows:
-            if provider in ((options.provider,) if options.provider else ORDER):
+            if provider in ((options.provider,) if options.provider else PROVIDERS):
                 source = " ".join(filter(None, (provider, zone, vintage.replace("now", ""))))
                 told.setdefault((cluster, provider, source), []).append((time, grams))
         self._known = [
             (cluster, source, Steps(points, HOLDS))
-            for (cluster, _, source), points in sorted(told.items(), key=lambda item: ORDER.index(item[0][1]))
+            for (cluster, _, source), points in sorted(told.items(), key=lambda item: PROVIDERS.index(item[0][1]))
         ]
         self._clusters = {cluster for cluster, _, _ in self._known}
         self._static = static(options)
@@ -135,9 +135,11 @@ def parse(text: str) -> list[tuple[float, float]]:
         if line.strip() and not line.startswith("#"):
             time, tab, price = line.partition("\t")
             try:
-                found.append((when.instant(time, 0.0), float(price)))
+                begin, money = when.instant(time, 0.0), float(price)
             except ValueError:
-                raise ValueError(f"line {number}: expected a time, a tab and a price, got {line[:60]!r}") from None
-            if not tab:
-                raise ValueError(f"line {number}: expected a tab in {line[:60]!r}")
+                begin, money = 0.0, 0.0
+            # A time ago, such as 7d, is none here.
+            if not tab or begin <= 0 or not isfinite(money):
+                raise ValueError(f"line {number}: expected a time, a tab and a price, got {line[:60]!r}")
+            found.append((begin, money))
     return found

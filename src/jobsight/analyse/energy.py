@@ -6,7 +6,7 @@ An hour is cut into five minutes; in each the best source present says what the 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from jobsight.analyse.attribution import IDLE, JOB, Spell, Taken, attribute
+from jobsight.analyse.attribution import IDLE, JOB, SYSTEM, Spell, Taken, attribute
 from jobsight.analyse.emissions import KILOWATT_HOUR, Factors, Prices, factors, prices
 from jobsight.analyse.holding import Lives
 from jobsight.analyse.late import HOUR
@@ -147,7 +147,7 @@ def rows(node: Nodetime, worth: Worth, options: Energy) -> Iterator[tuple[Any, .
         price = worth.prices.at(begin + whole / 2)
         spell = node.spell(step)
         method = _method(measured, options)
-        for part in _parts(spell, measured, method):
+        for part in _parts(spell, measured, method, alive=node.alive(step)):
             key = (
                 begin // HOUR * HOUR, part.what, part.key, measured.grade, measured.source, method,
                 part.approximate, factor.source, None if price is None else worth.prices.currency,
@@ -176,10 +176,11 @@ def _method(measured: Measured, options: Energy) -> str:
     return "activity" if measured.source == "gpu" else options.method
 
 
-def _parts(spell: Spell, measured: Measured, method: str) -> Sequence[Taken]:
+def _parts(spell: Spell, measured: Measured, method: str, *, alive: bool) -> Sequence[Taken]:
     if not measured.source:
-        # Who was there is said, though nobody measured.
-        return [Taken(JOB, job.key, 0.0, 0.0) for job in spell.jobs]
+        # Who was there is said, though nobody measured; also of a node that idled.
+        node = [Taken(what, "", 0.0, 0.0) for what in (SYSTEM, IDLE)] if alive else []
+        return [*(Taken(JOB, job.key, 0.0, 0.0) for job in spell.jobs), *node]
     parts = attribute(spell, method)
     if measured.source == "gpu":
         # Nothing is known of what is no card's, which is not none.

@@ -88,7 +88,8 @@ def grown(table: str, own: Sequence[str], names: Sequence[str], reads: tuple[flo
     less = " OR ".join(f"{name} < before_{name}" for name in own)
     fell = f"({less}) AND coalesce(start_time <> before_start, true)"
     counted = [
-        f"CASE WHEN zeroed THEN {name} WHEN {name} < before_{name} THEN 0 ELSE {name} - before_{name} END AS {name}"
+        f"CASE WHEN {name} < 0 OR before_{name} < 0 THEN NULL WHEN zeroed THEN {name} "
+        f"WHEN {name} < before_{name} THEN 0 ELSE {name} - before_{name} END AS {name}"
         if name in own
         else f"NULL AS {name}"
         for name in names
@@ -110,8 +111,9 @@ FROM (SELECT *,
 LEFT JOIN (SELECT cluster AS at_cluster, target AS at_target, {_instant("scanned_at")} AS at_time,
     max(CASE WHEN ok THEN scanned_at END) OVER (PARTITION BY cluster, target ORDER BY scanned_at
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS last_scan
-  FROM (SELECT cluster, target, scanned_at, bool_or(ok) AS ok FROM lustrescan
-    WHERE time >= {since!r} AND time < {until!r} GROUP BY cluster, target, scanned_at) AS scans) AS own
+  FROM (SELECT cluster, target, scanned_at, bool_or(ok AND coalesce(postponed, 0) = 0) AS ok FROM lustrescan
+    WHERE time >= {since!r} AND time < {until!r} AND scanned_at BETWEEN {since!r} AND {until!r}
+    GROUP BY cluster, target, scanned_at) AS scans) AS own
   ON at_cluster = cluster AND at_target = target AND at_time = {_instant("time")}
 WHERE begun IS NOT NULL AND time > {edge!r}"""
 

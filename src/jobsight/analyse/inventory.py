@@ -19,7 +19,9 @@ class Inventory:
         place = sample.cluster, sample.node
         known = [machine for time, machine in self._told.get(place, ()) if time < sample.time]
         if sample.count:
-            told = sorted([*self._told.get(place, ()), (sample.time, machine(sample))])
+            told = [*self._told.get(place, ()), (sample.time, machine(sample))]
+            # By time alone: what is not known has no order.
+            told.sort(key=lambda one: one[0])
             self._told[place] = told[-REMEMBERED:]
         if (known or [Machine()])[-1] == machine(sample):
             return None

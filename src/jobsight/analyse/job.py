@@ -62,6 +62,8 @@ class Part(Struct):
     """Time in which they computed, added up."""
     gpu_held: float | None = None
     """Time in which they were held, added up."""
+    gpu_observed: float | None = None
+    """Of that, the time of which it is known whether they computed."""
     gpu_memory_peak: int | None = None
 
     def add(self, time: float, usage: Usage) -> None:
@@ -83,6 +85,11 @@ class Part(Struct):
             self.gpus = _most(self.gpus, usage.gpus)
             self.gpu_time = _plus(self.gpu_time, usage.gpu_time)
             self.gpu_held = _plus(self.gpu_held, usage.gpus * usage.seconds)
+            if usage.gpu_time is not None:
+                # Over a gap a card's own count may have gone on, or not.
+                whole = usage.gpu_time > usage.gpus * usage.covered
+                known = usage.gpus * (usage.seconds if whole else usage.covered)
+                self.gpu_observed = _plus(self.gpu_observed, known)
             self.gpu_memory_peak = _most(self.gpu_memory_peak, usage.gpu_memory)
         if usage.memory is not None:
             self.memory_seconds += usage.memory * usage.covered

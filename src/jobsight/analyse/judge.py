@@ -138,5 +138,6 @@ def backtest(
 
 
 def _without(some: list[Found], others: list[Found]) -> list[Found]:
-    known = {found.id for found in others}
-    return [found for found in some if found.id not in known]
+    # What is told of a user may begin at another time with another threshold, and is the same.
+    known = {(found.code, found.cluster, found.subject) for found in others}
+    return [found for found in some if (found.code, found.cluster, found.subject) not in known]

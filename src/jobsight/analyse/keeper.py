@@ -14,7 +14,7 @@ from jobsight.analyse.late import Due, Late, due, marks
 from jobsight.analyse.ledger import Ledger
 from jobsight.analyse.sample import WANTED
 from jobsight.analyse.sequence import in_order
-from jobsight.analyse.slice import Share, Slice
+from jobsight.analyse.slice import SETTLES, Share, Slice
 from jobsight.analyse.stint import Stint
 from jobsight.analyse.tally import Tally
 from jobsight.analyse.usage import Usage
@@ -68,8 +68,8 @@ class Keeper:
             "late": marks(self._ledger.late()) + self._ledger.doubts(),
             "lustredue": lustreroll.marks(messages),
             "due": due((row.cluster, row.time, row.usage.seconds) for row in usage)
-            # A node takes energy, too, while nothing runs.
-            + due({(m.cluster, m.time, 0.0) for m in messages if m.collector in METERS}, "energy"),
+            # A node takes energy, too, while nothing runs; and what is read early in an hour tells of the one before.
+            + due({(m.cluster, m.time, SETTLES) for m in messages if m.collector in METERS}, "energy"),
         }
         return derived, [entry(job) for job in jobs]
 

@@ -1,5 +1,6 @@
 """What one job asked of a Lustre file system: over time, by target, and its share of what each target was asked."""
 
+import re
 from typing import Any
 
 from jobsight.analyse.increment import Reading, increments
@@ -13,6 +14,8 @@ Series = dict[str, list[float]]
 AFTER = STEP
 # Rows of a job's entries that sizes are made of, at the most.
 ROWS = 50_000
+UNITS = " KMGTPE"
+SIZE = re.compile(r"\b(\d{1,4}[KMGTPE]?)=(\d{1,18})(?=,|$)", re.ASCII)
 
 
 def use(store: Store, key: str, started: float, seen: float) -> dict[str, Any]:
@@ -93,6 +96,9 @@ def sizes(store: Store, number: str, nodes: list[str], span: tuple[float, float]
             [number, *span],
             span,
         )
+        if len(rows) == ROWS:
+            # What is left out nobody knows.
+            return {}
         entries: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         for *row, host in rows:
             if short(host or "") in places:
@@ -125,10 +131,9 @@ def _parsed(text: str | None) -> dict[str, int] | None:
     """`4K=2,1M=8`; missing where a server does not tell."""
     if text is None:
         return None
-    pairs = (part.partition("=") for part in text.split(",") if part)
-    return {label: int(count) for label, _, count in pairs}
+    return {label: int(count) for label, count in SIZE.findall(text)}
 
 
 def _bytes(label: str) -> int:
-    digits = label.rstrip("KMGT")
-    return int(digits or 0) << 10 * (" KMGT".find(label[len(digits) :]) if label[len(digits) :] else 0)
+    digits = label.rstrip(UNITS)
+    return int(digits) << 10 * UNITS.find(label[len(digits) :] or " ")

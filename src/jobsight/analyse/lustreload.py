@@ -1,9 +1,10 @@
 """Who loads which target of a Lustre file system: what pages and commands ask of the tables of `analyse.lustre`.
 
 Whole targets are everybody's to see, as machines are; of what users and jobs did, a viewer's own. Rates are means
-over steps of which something is known; that of the step that is still filling, over its time so far.
+over steps of which something is known; that of the step that is still filling, over what was observed of it.
 """
 
+from math import ceil
 from typing import Any, NamedTuple
 
 from jobsight.analyse.lustre import COUNTERS, HOUR, METADATA, OPERATIONS, STEP, TIME, unit
@@ -90,21 +91,23 @@ class Loads:
 
     def targets(self, since: float, until: float) -> list[dict[str, Any]]:
         """Every target that was heard of: how loaded, and whether that changes."""
-        listed = ", ".join(summed(names) for names in MEASURES.values())
+        listed = ", ".join(f"{summed(names)} AS {name}" for name, names in MEASURES.items())
+        # Clusters may have file systems of the same name.
         rows = self._store.query(
-            f"SELECT target, kind, sum(observed), count(*), max(time), max(entries), {listed} FROM lustretotal "
-            "WHERE time >= ? AND time < ? GROUP BY target, kind ORDER BY kind, target",
+            f"SELECT target, kind, sum(observed), sum({_length(until)}), max(time), max(entries), "
+            f"{', '.join(f'sum({name})' for name in MEASURES)} FROM (SELECT target, kind, time, "
+            f"max(observed) AS observed, sum(entries) AS entries, {listed} FROM lustretotal "
+            "WHERE time >= ? AND time < ? GROUP BY target, kind, time) AS steps "
+            "GROUP BY target, kind ORDER BY kind, target",
             [since // STEP * STEP, until],
             (since - STEP, until),
         )
         changes = self._trends(until)
         found = []
-        for target, kind, observed, steps, last, entries, *amounts in rows:
-            rates = {
-                f"{name}_rate": _per(amount, steps * STEP) for name, amount in zip(MEASURES, amounts, strict=True)
-            }
+        for target, kind, observed, length, last, entries, *amounts in rows:
+            rates = {f"{name}_rate": _per(amount, length) for name, amount in zip(MEASURES, amounts, strict=True)}
             seen = min(1.0, observed / max(STEP, until - since))
-            said = {"target": target, "kind": kind, "observed": seen, "last": last + STEP, "entries": entries}
+            said = {"target": target, "kind": kind, "observed": seen, "last": last + STEP, "entries": int(entries)}
             found.append(said | rates | {"trend": changes.get(target)})
         return found
 
@@ -130,15 +133,18 @@ class Loads:
     def panels(self, target: str, operation: str, since: float, until: float) -> dict[str, Any]:
         """One operation of a target over time: all of it, by user, and how many asked how much."""
         step = STEP if until - since <= FINE else HOUR
-        span = (since // step * step, until)
+        span = _whole(since, until, step)
+        total, lengths = self._total(target, operation, span, step, until)
         return {
             "target": target, "operation": operation, "unit": unit(operation), "step": step, "since": span[0],
-            "until": until, "total": self._total(target, operation, span, step),
-            "users": self._users(target, operation, span, step),
+            "until": until, "total": total, "users": self._users(target, operation, span, step, lengths),
             "density": self._density(target, operation, span, step) if self._sight is None else None,
         }  # fmt: skip
 
-    def _total(self, target: str, operation: str, span: tuple[float, float], step: float) -> dict[str, list[Any]]:
+    def _total(
+        self, target: str, operation: str, span: tuple[float, float], step: float, until: float
+    ) -> tuple[dict[str, list[Any]], dict[float, float]]:
+        """The whole target, and how long steps are of which not all is known yet."""
         rows = self._store.query(
             f"SELECT floor(time / {step!r}) * {step!r}, sum({operation}), sum(observed) FROM lustretotal "
             f"WHERE target = ? AND time >= ? AND time < ? GROUP BY floor(time / {step!r}) "
@@ -146,13 +152,17 @@ class Loads:
             [target, *span],
             span,
         )
-        return {
+        filling = {at: seen for at, _, seen in rows if 0 < seen < step and at + step > until - LAG}
+        found = {
             "time": [row[0] for row in rows],
-            "value": [_per(row[1], min(step, max(1.0, span[1] - row[0]))) for row in rows],
+            "value": [_per(row[1], filling.get(row[0], step)) for row in rows],
             "observed": [min(1.0, row[2] / step) for row in rows],
         }
+        return found, filling
 
-    def _users(self, target: str, operation: str, span: tuple[float, float], step: float) -> list[dict[str, Any]]:
+    def _users(
+        self, target: str, operation: str, span: tuple[float, float], step: float, lengths: dict[float, float]
+    ) -> list[dict[str, Any]]:
         """The largest, each with its own line; zeros are left out."""
         table = "lustreslice" if step == STEP else "lustreshare"
         seen, values = within(self._sight, "?")
@@ -172,7 +182,7 @@ class Loads:
             amount = sum(amount for _, amount in points)
             line = {
                 "time": [time for time, _ in points],
-                "value": [amount / min(step, max(1.0, span[1] - at)) for at, amount in points],
+                "value": [amount / lengths.get(at, step) for at, amount in points],
             }
             found.append({"name": owner, "amount": amount} | line)
         return found
@@ -208,13 +218,14 @@ class Loads:
         # Steps are few in a short time; over a long one users and accounts have hours.
         hourly = by in ("user", "account") and until - since > FINE
         table, step = ("lustreshare", HOUR) if hourly else ("lustreslice", STEP)
-        span = (since // step * step, until)
-        total = self._store.query(
-            f"SELECT sum({operation}), count(*) FROM lustretotal WHERE target = ? AND time >= ? AND time < ?",
+        span = _whole(since, until, step)
+        ((whole, length),) = self._store.query(
+            f"SELECT sum(amount), sum({_length(until)}) FROM (SELECT time, sum({operation}) AS amount, "
+            "max(observed) AS observed FROM lustretotal WHERE target = ? AND time >= ? AND time < ? "
+            "GROUP BY time) AS steps",
             [target, *span],
             span,
         )
-        whole, steps = total[0]
         seen, values = within(self._sight, "?")
         timed = _timed(operation)
         time = f"sum({timed}{TIME}), sum({timed})" if timed else "NULL, NULL"
@@ -228,12 +239,11 @@ class Loads:
             span,
         )
         found = []
-        length = steps * STEP or until - span[0]
         for *which, owner, other, account, amount, seconds, count, repaired in rows:
             found.append({
                 by: which[0], **dict(zip(names[1:], which[1:], strict=True)),
                 "owner": owner if owner == other else "", "account": account, "amount": int(amount),
-                "rate": _per(amount, length),
+                "rate": _per(amount, length or until - span[0]),
                 "share": float(amount / whole) if whole else None,
                 "latency": float(seconds) / float(count) if seconds is not None and count else None,
                 "size": float(amount / count) if unit(operation) == "bytes" and count else None,
@@ -254,6 +264,19 @@ def word(trend: float | None) -> str:
     if trend is None:
         return ""
     return "rising" if trend > CHANGE else "falling" if trend < 1 / CHANGE else "steady"
+
+
+def _whole(since: float, until: float, step: float) -> tuple[float, float]:
+    """The steps that a time reaches into: rows are of whole ones."""
+    return since // step * step, ceil(until / step) * step
+
+
+def _length(until: float) -> str:
+    """Of a step, in seconds: the last may still be filling."""
+    return (
+        f"CASE WHEN observed > 0 AND observed < {STEP!r} AND time + {STEP!r} > {until - LAG!r} "
+        f"THEN observed ELSE {STEP!r} END"
+    )
 
 
 def _timed(operation: str) -> str | None:

@@ -45,8 +45,12 @@ NEXT = """SELECT max(time) FROM (
 # Of entries without a row before the span: since when they may have had some.
 OLDER = """SELECT min(absent) FROM (SELECT min(time) AS oldest, min(absent_at) AS absent FROM {0}
   WHERE time >= ? AND time < ? GROUP BY cluster, target, entry) AS entries WHERE oldest >= ? AND absent < ?"""
-LINES = """SELECT cluster, target, entry, job, uid, host, format, min(time), max(time), executable,
-  min(coalesce(absent_at, 1e12)) FROM {0}
+# When entries of a span are read the next time, if they had not gone meanwhile.
+FOLLOWED = """SELECT DISTINCT next_time FROM (SELECT cluster, target, entry, min(time) AS next_time FROM {0}
+  WHERE time >= ? AND time < ? AND (absent_at IS NULL OR absent_at < ?) GROUP BY cluster, target, entry) AS followed
+JOIN (SELECT DISTINCT cluster, target, entry FROM {0} WHERE time >= ? AND time < ?) AS told
+  USING (cluster, target, entry) WHERE next_time >= ?"""
+LINES = """SELECT cluster, target, entry, job, uid, host, format, min(time), max(time), executable FROM {0}
 WHERE time >= ? AND time < ? GROUP BY cluster, target, entry, job, uid, host, format, executable"""
 
 
@@ -64,14 +68,19 @@ def roll(store: Store, options: Lustre | None = None) -> int:
         return 0
     clusters = sorted({cluster for cluster, _ in marked})
     horizon = max(store.horizon(table) for table in TABLES.values())
+    edge = ceil((horizon + BEFORE) / STEP) * STEP if horizon else 0.0
+    times = {time for _, time in marked}
     made = 0
-    for since, until in _spans([time for _, time in marked]):
+    for since, until in _spans(sorted(times)):
         with store.still() as free:
             if not free:
                 return made
             # Of what is gone nothing can be made; what was made of it stays.
-            if since - REACH >= horizon or not horizon:
-                made += _make(store, _widened(store, since, until), options)
+            if since >= edge:
+                later = _spans(sorted(_followed(store, since, until) - times))
+                for part in [(since, until), *later]:
+                    begin, end = _widened(store, *part)
+                    made += _make(store, (max(begin, edge), end), options)
             store.unmark("lustredue", [(cluster, "", since, until - 1) for cluster in clusters])
     return made
 
@@ -92,12 +101,11 @@ def _steps(store: Store, span: Span, options: Lustre | None) -> None:
     reads = _reads(store, span)
     lines = _lines(store, (span[0], reads[1]))
     whose = Whose(_lives(store, span), user_name, options)
-    labels = whose.labels([line for line, *_ in lines], span)
+    labels = whose.labels([line for line, _ in lines], span)
     dropped = options is not None and options.system == "drop"
     store.refill("lustreslice", span, lustresql.slices(span, reads, dropped=dropped), labels, NAMES, reads)
     store.refill("lustretotal", span, lustresql.totals(span, reads), [], NAMES, (span[0] - REACH, reads[1]))
-    # What was there long before has been met.
-    _describe(store, [(line, executable) for line, executable, absent in lines if absent >= span[0] - HOUR])
+    _describe(store, lines)
 
 
 def _spans(times: list[float]) -> list[Span]:
@@ -109,6 +117,14 @@ def _spans(times: list[float]) -> list[Span]:
         else:
             found.append((time, time + STEP))
     return found
+
+
+def _followed(store: Store, since: float, until: float) -> set[float]:
+    """Steps long after a span that are made of its rows, too: where an entry held still, and did not go."""
+    span = (since, until + REACH)
+    asked = [until, span[1], until, since, until, until + BEFORE]
+    rows = [row for table in TABLES.values() for row in store.query(FOLLOWED.format(table), asked, span)]
+    return {time // STEP * STEP for (time,) in rows}
 
 
 def _widened(store: Store, since: float, until: float) -> Span:
@@ -144,10 +160,15 @@ def _reads(store: Store, span: Span) -> Span:
     return max(first, since - REACH), min(last, until + REACH)
 
 
-def _lines(store: Store, span: Span) -> list[tuple[Line, str | None, float]]:
-    """The series that have rows in a time, with their programs' names and when they were last absent."""
+def _lines(store: Store, span: Span) -> list[tuple[Line, str | None]]:
+    """The series that have rows in a time, with their programs' names."""
     rows = [row for table in TABLES.values() for row in store.query(LINES.format(table), span, span)]
-    return [(Line(*row[:9]), row[9], row[10]) for row in rows]
+    # Servers may read one identifier by other formats, or by others than before: one line, else it counts twice.
+    last = {row[:3]: row for row in sorted(rows, key=lambda row: (row[8], str(row)))}
+    first: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        first[row[:3]] = min(row[7], first.get(row[:3], inf))
+    return [(Line(*row[:9])._replace(first=first[place]), row[9]) for place, row in last.items()]
 
 
 def _lives(store: Store, span: Span) -> list[Life]:

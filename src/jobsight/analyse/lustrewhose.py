@@ -16,6 +16,8 @@ from jobsight.serving import Lustre
 MALFORMED = "malformed"
 # Clocks of clients, servers and schedulers may differ by so much, and what was written is sent a little later.
 SLACK = 60.0
+# What stands between the parts of identifiers.
+SIGNS = ":.@"
 # Columns of the rows of `labels`.
 NAMES = ("cluster", "target", "entry", "step", "owner", "account", "job_key", "job", "host", "repaired")
 Label = tuple[str, ...]
@@ -72,7 +74,11 @@ class Whose:
         self._options = options or Lustre()
         self._name = name
         # A scheduler knows users that this machine may not know.
-        self._told = {one.uid: one.owner for one in lives if one.uid is not None}
+        self._told = {(one.cluster, one.uid): one.owner for one in lives if one.uid is not None}
+        # File systems may be of no cluster that has jobs; clusters may give one number to different users.
+        self._owners: dict[int, set[str]] = {}
+        for (_, uid), owner in self._told.items():
+            self._owners.setdefault(uid, set()).add(owner)
         self._numbered: dict[str, list[Life]] = {}
         self._placed: dict[tuple[str, str], list[Life]] = {}
         for one in lives:
@@ -98,22 +104,37 @@ class Whose:
             return (*place, "", SYSTEM, "", "", "", "", "")
         job = self._named(line) if line.job else None
         if job is None:
-            owner = "" if line.uid is None else self._owner(line.uid)
+            owner = "" if line.uid is None else self._owner(line.cluster, line.uid)
             return (*place, "", owner, "", "", line.job or "", line.host or "", how)
         return (*place, "", job.owner, job.account, job.key, line.job or "", line.host or "", how)
 
-    def _owner(self, uid: int) -> str:
-        return self._told.get(uid) or self._name(uid)
+    def _owner(self, cluster: str, uid: int) -> str:
+        if (cluster, uid) in self._told:
+            return self._told[cluster, uid]
+        owners = self._owners.get(uid, set())
+        return min(owners) if len(owners) == 1 else self._name(uid)
+
+    def _agrees(self, line: Line, one: Life) -> bool:
+        """Whether the user in an identifier is the job's: a client's environment can name any job."""
+        if line.uid is None:
+            return True
+        if one.uid is not None:
+            return one.uid == line.uid
+        return self._owner(line.cluster, line.uid) in (one.owner, str(line.uid))
 
     def _named(self, line: Line) -> Life | None:
         """The job of the number. One that several clusters use then is nobody's, unless one is the servers' own."""
-        then = [one for one in self._numbered.get(line.job or "", ()) if _meets(one, line.first, line.last)]
+        then = [
+            one
+            for one in self._numbered.get(line.job or "", ())
+            if _meets(one, line.first, line.last) and self._agrees(line, one)
+        ]
         near = [one for one in then if one.cluster == line.cluster] or then
         return near[0] if len(near) == 1 else None
 
     def _placed_labels(self, line: Line, uid: int, span: tuple[float, float]) -> list[Label]:
         host = line.host or ""
-        lives = self._placed.get((self._owner(uid), short(host)), ())
+        lives = self._placed.get((self._owner(line.cluster, uid), short(host)), ())
         found: list[Label] = []
         for number in range(int(span[0] // STEP), int(-(-span[1] // STEP))) if lives else ():
             then = [one for one in lives if _meets(one, number * STEP, (number + 1) * STEP)]
@@ -138,10 +159,13 @@ class _Live:
         known = self._lines.get((torn.cluster, torn.target), {})
         ordered = self._sorted.get((torn.cluster, torn.target), [])
         text = torn.entry
-        if not text.strip(":.@"):
+        if not text.strip(SIGNS):
             return None
-        place = bisect_left(ordered, text)
-        begins = [entry for entry in ordered[place : place + 2] if entry.startswith(text)]
+        # They are written part by part: one that ends within a part is somebody else's.
+        begins = []
+        for part in [text] if text[-1] in SIGNS else [text + sign for sign in SIGNS]:
+            place = bisect_left(ordered, part)
+            begins += [entry for entry in ordered[place : place + 2] if entry.startswith(part)]
         longer = [text[:end] for end, sign in enumerate(text) if sign == "." and text[:end] in known]
         found = {*begins, *longer}
         return known[found.pop()] if len(found) == 1 else None

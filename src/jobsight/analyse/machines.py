@@ -29,11 +29,12 @@ def machines(store: Store, since: float, until: float) -> dict[Place, Machine]:
     }
     for cluster, node, count, memory in store.query(CARDS, between, between):
         found[cluster, node] = found.get((cluster, node), Machine())._replace(gpus=count, gpu_memory=memory)
+    short = {(cluster, node.partition(".")[0]): (cluster, node) for cluster, node in found}
     for cluster, time in store.query(LAST, between, between):
         for names, partitions, cpus, memory, gpus in store.query(GIVEN, [cluster, time], (time, time)):
             for node in _expanded(names):
                 # By its own word a node may have its domain with it.
-                place = (cluster, node) if (cluster, node) in found else _long(found, cluster, node)
+                place = (cluster, node) if (cluster, node) in found else short.get((cluster, node), (cluster, node))
                 known = found.get(place, Machine())
                 found[place] = known._replace(
                     cpus=known.cpus or cpus,
@@ -50,9 +51,3 @@ def _expanded(names: str) -> list[str]:
         return nodelist.expand(names)
     except ParseError:
         return []
-
-
-def _long(found: dict[Place, Machine], cluster: str, node: str) -> Place:
-    return next(
-        (place for place in found if place[0] == cluster and place[1].startswith(f"{node}.")), (cluster, node)
-    )

@@ -79,6 +79,10 @@ class Nodetime:
         use = self._told.jobs.get(key)
         return use.seconds[step] if use is not None else self.length(step)
 
+    def alive(self, step: int) -> bool:
+        """Whether the node itself tells that it was on."""
+        return self._busy(step) is not None
+
     def baseline(self, step: int) -> float | None:
         """What it takes anyway, cards left out: as set, as modelled, as learned."""
         if (given := named(self._options.baseline, self.place[1])) is not None:
@@ -108,7 +112,7 @@ class Nodetime:
         return Spell(
             seconds=measured.seconds,
             energy=measured.energy,
-            cards=self._owned(step),
+            cards=self._owned(step, measured.seconds),
             jobs=jobs,
             system=0.0 if busy is None else max(0.0, busy - sum(job.cpu for job in jobs)),
             cpus=told.cpus,
@@ -117,15 +121,15 @@ class Nodetime:
         )
 
     def _measured(self, step: int) -> Measured:
-        told, whole = self._told, self.length(step)
+        told = self._told
         cards = sum(bins.energy[step] for bins, _ in told.cards)
         known = self._parts.covered[step] if self._parts is not None else 0.0
         meter = told.meter
         if meter is not None and meter.covered[step] > 0 and meter.covered[step] >= 0.5 * known:
-            share = meter.covered[step] / whole
+            theirs = sum(owned.energy for owned in self._owned(step, meter.covered[step]))
             inside = self._options.cards_in_meter
-            if not inside or cards * share <= DISBELIEVED * meter.energy[step]:
-                energy = meter.energy[step] + (0.0 if inside else cards * share)
+            if not inside or theirs <= DISBELIEVED * meter.energy[step]:
+                energy = meter.energy[step] + (0.0 if inside else theirs)
                 return Measured(meter.covered[step], energy, meter.unsure[step], "A", told.meter_name)
         # Cards alone are not the node, unless nothing else is ever told of it.
         alone = told.meter is None and self._model() is None
@@ -179,11 +183,16 @@ class Nodetime:
         told, measured, whole = self._told, self.steps[step], self.length(step)
         if not told.cpus or measured.seconds < 0.9 * whole or measured.grade in ("", "D") or measured.source == "gpu":
             return None
+        if told.busy is not None and self._busy(step) is None:
+            return None
         busy = max(self._busy(step) or 0.0, sum(use.cpu[step] for use in told.jobs.values()))
         batch = any(use.seconds[step] for key, use in told.jobs.items() if key not in self._loose)
         if batch or busy > QUIET * told.cpus * whole:
             return None
-        return max(0.0, measured.energy - sum(card.energy for card in self._owned(step))) / measured.seconds
+        return (
+            max(0.0, measured.energy - sum(card.energy for card in self._owned(step, measured.seconds)))
+            / measured.seconds
+        )
 
     def _divided(self) -> list[list[tuple[Bins, Owned]]]:
         """By step, what each card took and whose it was; a holder's of the same step together."""
@@ -201,9 +210,8 @@ class Nodetime:
             for step in found
         ]
 
-    def _owned(self, step: int) -> list[Owned]:
+    def _owned(self, step: int, seconds: float) -> list[Owned]:
         """What each card took, by whose it was, in the time that was measured."""
-        seconds = self.steps[step].seconds
         return [
             owned._replace(energy=owned.energy * min(1.0, seconds / bins.covered[step]))
             for bins, owned in self._cards[step]

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from time import thread_time
 from typing import NamedTuple
 
 STARTER = os.path.join(os.path.dirname(__file__), "programs.tsv")
@@ -15,6 +16,8 @@ STARTER = os.path.join(os.path.dirname(__file__), "programs.tsv")
 SHOWN = 15
 # Commands remembered; with more all are looked up again.
 MOST = 500_000
+# An expression that needs so long for one name is none (seconds; others need millionths of that).
+SLOW = 0.05
 KINDS = ("exact", "regex")
 
 
@@ -45,7 +48,7 @@ class Rule(NamedTuple):
     pattern: re.Pattern[str] | None = None
 
     def fits(self, command: str, arguments: str | None) -> bool:
-        if self.pattern is None or self.pattern.fullmatch(command) is None:
+        if self.pattern is None or self.pattern.fullmatch(command[:SHOWN]) is None:
             return False
         return self.arguments is None or (arguments is not None and self.arguments.search(arguments) is not None)
 
@@ -146,15 +149,27 @@ def _rule(cells: list[str]) -> Rule:
         command,
         Program(name, tuple(filter(None, (tag.strip().strip("/") for tag in tags.split(","))))),
         _expression(arguments) if arguments else None,
-        _expression(command if kind == "regex" else re.escape(command)),
+        _quick(_expression(command)) if kind == "regex" else _expression(re.escape(command[:SHOWN])),
     )
 
 
 def _expression(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"{text!r} is no regular expression: {error}") from None
+
+
+def _quick(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    """One that goes on for ever about a name it does not match, as `((a+)+)+b` does, would stop the whole server."""
+    for letter in sorted({"a", *filter(str.isalnum, pattern.pattern)}):
+        # One letter more each time: it grows so fast that the first that takes long is not yet for ever.
+        for length in range(4, SHOWN):
+            began = thread_time()
+            pattern.fullmatch(f"{letter * length}\0")
+            if thread_time() - began > SLOW:
+                raise ValueError(f"{pattern.pattern!r} takes too long to say that it does not match")
+    return pattern
 
 
 class Maps:

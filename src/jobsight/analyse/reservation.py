@@ -30,7 +30,9 @@ def reserved(
     parts = [part for part in parts if part.source != "gpu"]
     limits = [part.memory_limit for part in parts]
     gpus = total(part.gpus for part in cards) if said.gpus is None else said.gpus
-    computed, held = total(part.gpu_time for part in cards), total(part.gpu_held for part in cards)
+    computed = total(part.gpu_time for part in cards)
+    # Of what was counted before that was told apart, all was taken for observed.
+    observed = total(part.gpu_held if part.gpu_observed is None else part.gpu_observed for part in cards)
     return {
         "cores": Reserved(said.requested_cpus, cpus(batch, parts), cores),
         "memory": Reserved(
@@ -42,7 +44,7 @@ def reserved(
             said.requested_gpus,
             gpus,
             # Of the time it was seen to hold them: what was not observed is neither.
-            gpus * computed / held if gpus and held and computed is not None else None,
+            gpus * computed / observed if gpus and observed and computed is not None else None,
         ),
         "time": Reserved(said.time_limit, said.time_limit, elapsed),
     }

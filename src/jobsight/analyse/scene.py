@@ -23,8 +23,11 @@ from jobsight.store.protocol import JobQuery, Store
 HOUR = 3600.0
 # A job that waits for less than this waits for nobody: schedulers look around every now and then.
 PATIENCE = 600.0
-# Below this part of its cores a job does nothing; below this time its course is not looked at.
-IDLE, LONG = 0.01, 3600.0
+# Nor does one that Slurm holds back for its own sake, as long as it is held: these reasons begin so.
+OWN = ("Assoc", "QOS", "MaxJobs", "JobHeld", "JobArray", "Dependency", "BeginTime", "Licenses", "Reservation")
+# Below this part of its cores a job does nothing, but so many cores are something, however many it has; below this
+# time its course is not looked at.
+IDLE, SOME, LONG = 0.01, 0.1, 3600.0
 # Of how many jobs at the most the CPUs are looked at one by one; those that hold the most first.
 MOST = 100
 # By key and source: the end of the last five minutes in which a job did something, and of the last known.
@@ -33,11 +36,12 @@ Course = dict[tuple[str, str], tuple[float | None, float | None]]
 BUSY, STILL = 0.5, 0.1
 
 COURSE_OF = f"""
-SELECT job_key, source, max(CASE WHEN cpu_time > {IDLE!r} * cpus * covered THEN time END) + {STEP!r},
+SELECT job_key, source, max(CASE WHEN cpu_time > least({IDLE!r} * cpus, {SOME!r}) * covered THEN time END) + {STEP!r},
   max(CASE WHEN cpu_time IS NOT NULL AND cpus IS NOT NULL AND covered > 0 THEN time END) + {STEP!r}
 FROM slice WHERE time >= ? AND time < ? AND source <> 'gpu'
 """
 COURSE = f"{COURSE_OF} GROUP BY job_key, source"
+COURSE_ONE = f"{COURSE_OF} AND job_key = ? GROUP BY job_key, source"
 LOOKS = """
 SELECT cluster, scheduler, job, node, uuid, avg(utilization), max(utilization), max(memory_used), max(memory_total),
   avg(power), count(*), min(time), max(time)
@@ -65,7 +69,7 @@ def scene(store: Store, since: float, until: float, now: float) -> Scene:
     jobs = [convert(document, Job) for document in documents]
     figures = [summarised(job, now) for job in jobs]
     known = given_out(machines(store, since, until), figures)
-    around = surroundings(figures, known, hours(store, known, since, until), until)
+    around = surroundings(figures, known, hours(store, known, since, until), until, since)
     course = _course(store, figures, since, until)
     cases = [
         Case(
@@ -88,9 +92,7 @@ def lone(store: Store, document: dict[str, Any], now: float) -> Scene:
     known = machines(store, since, until)
     here = {place: known[place] for name in told.nodes if (place := (told.cluster, name)) in known}
     around = {place: some._replace(waits=None) for place, some in surroundings([told], known, {}, now).items()}
-    rows = store.query(
-        f"{COURSE_OF} AND job_key = ? GROUP BY job_key, source", [since, until, told.key], (since, until)
-    )
+    rows = store.query(COURSE_ONE, [since, until, told.key], (since, until))
     course = {(key, source): (busy, last) for key, source, busy, last in rows}
     case = Case(
         told,
@@ -119,9 +121,13 @@ def given_out(known: dict[Place, Machine], jobs: Iterable[Summary]) -> dict[Plac
 
 
 def surroundings(
-    jobs: Sequence[Summary], known: dict[Place, Machine], told: dict[Place, list[Hour]], now: float
+    jobs: Sequence[Summary],
+    known: dict[Place, Machine],
+    told: dict[Place, list[Hour]],
+    now: float,
+    since: float = 0.0,
 ) -> dict[Place, Around]:
-    """By cluster and partition, and by node where no scheduler is. Pure."""
+    """By cluster and partition, and by node where no scheduler is; `jobs` are all there were `since` then. Pure."""
     waits: dict[Place, list[tuple[float, float, str]]] = defaultdict(list)
     people: dict[Place, list[tuple[float, float, str]]] = defaultdict(list)
     for job in jobs:
@@ -134,7 +140,7 @@ def surroundings(
         elif batch.submit is not None:
             until = batch.start if batch.start is not None else now if batch.waits else batch.submit
             begin = (batch.submit if batch.eligible is None else batch.eligible) + PATIENCE
-            if until > begin:
+            if until > begin and not (batch.waits and (batch.reason or "").startswith(OWN)):
                 waits[job.cluster, job.partition].append((begin, until, job.owner))
     pools = _partitions(known)
     found = {
@@ -143,7 +149,7 @@ def surroundings(
     }
     for (cluster, name), partition in pools.items():
         others = tuple((other, pool.machine) for (where, other), pool in pools.items() if where == cluster)
-        found[cluster, name] = Around(partition, others, Waits(waits[cluster, name]))
+        found[cluster, name] = Around(partition, others, Waits(waits[cluster, name], since))
     return found
 
 
@@ -196,12 +202,21 @@ def last_busy(job: Summary, course: Course, since: float) -> tuple[float | None,
     return (max(since, job.started) if busy is None and last is not None else busy), last
 
 
-def _course(store: Store, jobs: Iterable[Summary], since: float, until: float) -> Course:
+def _course(store: Store, jobs: Sequence[Summary], since: float, until: float) -> Course:
     """When each job last did something, and how far that is known."""
     if not any(job.elapsed >= LONG for job in jobs):
         return {}
     rows = store.query(COURSE, [since, until], (since, until))
-    return {(key, source): (busy, last) for key, source, busy, last in rows}
+    found: Course = {(key, source): (busy, last) for key, source, busy, last in rows}
+    # Those that did nothing in all this time: for how long is known by what was before it.
+    still = [job for job in jobs if job.started < since and found.get((job.key, job.source), (0.0, None))[0] is None]
+    for job in sorted(still, key=lambda job: -(job.cpus or 0) * job.elapsed)[:MOST]:
+        _, last = found[job.key, job.source]
+        if job.scheduler not in LOCAL and last is not None:
+            before = store.query(COURSE_ONE, [job.started, since, job.key], (job.started, since))
+            known = [busy for _, source, busy, _ in before if source == job.source and busy is not None]
+            found[job.key, job.source] = (max(known, default=job.started), last)
+    return found
 
 
 def _with_cards(store: Store, cases: list[Case], since: float, until: float) -> list[Case]:

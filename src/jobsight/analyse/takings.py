@@ -1,6 +1,7 @@
 """Rows of the table `energy`, and of hours that are not in it yet: made when somebody asks, and not kept."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from jobsight.analyse.energy import Taking, taken
@@ -13,6 +14,8 @@ from jobsight.store.protocol import Store
 
 # Hours that are made while somebody waits: more only if nobody tends the store.
 WAITED_FOR = 3
+# For one job, whose part of what it took would be taken for the whole.
+FOR_ONE = 48
 # Of more nodes than this nobody waits for the hour that runs: lists then end with the last one that is made.
 MOST = 64
 LABELS = ("part", "job_key", "grade", "source", "approximate", "factor_source", "currency")
@@ -48,15 +51,18 @@ class Takings:
         self._store, self._options = store, options
         self.waiting = 0
         """Hours of the last question that are still to be made, and were not made for it."""
-        self._made: dict[tuple[float, float, tuple[Place, ...] | None], list[Row]] = {}
+        self._made: dict[tuple[float, float, float, tuple[Place, ...] | None], list[Row]] = {}
 
     def rows(self, asked: Asked, now: float, width: float = 0.0) -> list[Row]:
         """Of a time, summed over its hours; in steps of `width` if that is given."""
         since, until = asked.since // HOUR * HOUR, min(asked.until, now)
         live = self._live_hours(asked, since, until, now)
         found = _kept(self._store, asked, since, until, live, width)
-        for hour in live:
-            found += [row for row in self._live(hour, now, asked) if asked.job in (None, row.labels["job_key"])]
+        # Hours that follow each other at once: what is known of a month before is looked up each time.
+        for _, some in groupby(enumerate(live), lambda one: one[1] - one[0] * HOUR):
+            hours = [hour for _, hour in some]
+            made = self._live(hours[0], min(hours[-1] + HOUR, now), now, asked)
+            found += [row for row in made if asked.job in (None, row.labels["job_key"])]
         return found
 
     def _live_hours(self, asked: Asked, since: float, until: float, now: float) -> list[float]:
@@ -64,17 +70,17 @@ class Takings:
         marked = self._store.query("SELECT DISTINCT time FROM due WHERE time >= ? AND time < ?", [since, until])
         running = now // HOUR * HOUR
         due = {time for (time,) in marked if time <= running} | ({running} if since <= running < until else set())
-        live = sorted(due)[-WAITED_FOR:]
+        live = sorted(due)[-(WAITED_FOR if asked.job is None else FOR_ONE) :]
         if live and asked.places is None and len(places(self._store, live[0], now, self._options)) > MOST:
             live = []
         self.waiting = len(due) - len(live)
         return live
 
-    def _live(self, hour: float, now: float, asked: Asked) -> list[Row]:
-        key = hour, now, None if asked.places is None else tuple(asked.places)
+    def _live(self, since: float, until: float, now: float, asked: Asked) -> list[Row]:
+        key = since, until, now, None if asked.places is None else tuple(asked.places)
         if key not in self._made:
-            made = taken(self._store, hour, min(hour + HOUR, now), self._options, asked.places)
-            self._made[key] = [_row(row) for row in made] if hour < now else []
+            made = taken(self._store, since, until, self._options, asked.places)
+            self._made[key] = [_row(row) for row in made] if since < until else []
         return self._made[key]
 
 

@@ -79,8 +79,8 @@ def _given(job: dict[str, Any]) -> str | None:
 
 
 def joined(since: float, until: float) -> str:
-    """Pieces of usage with what is said of their jobs: `part` is that of a command of it. What a control group had used
-    when its node was first looked at is of no hour that anybody knows.
+    """Pieces of usage with what is said of their jobs: `part` is that of a command of it. What a control group had
+    used when its node was first looked at is of no hour that anybody knows.
     """
     return f"""(
 SELECT piece.cluster, piece.node, piece.bucket, label.owner, label.account, label.partition, label.command,

@@ -37,8 +37,9 @@ def settle(store: Store, now: float, lustre: Lustre | None = None, energy: Energ
 
 def made(store: Store, since: float, until: float, now: float, energy: Energy = USUAL) -> None:
     """What is made of hours besides slices and shares."""
-    make(store, since, until, now=now)
+    # A job that is over is told with what it took.
     roll_energy(store, since, until, energy)
+    make(store, since, until, now=now)
 
 
 def retain(store: Store, retention: Retention, now: float) -> tuple[int, int]:

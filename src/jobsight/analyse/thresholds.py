@@ -24,13 +24,15 @@ def thresholds(given: dict[str, Any], file: str = "settings") -> dict[str, Any]:
 
 def changed(given: dict[str, Any], tried: Iterable[str]) -> dict[str, Any]:
     """Settings with some of them changed, each as `idle_cores.share=0.3`."""
-    found = {code: {"enabled": own} if isinstance(own, bool) else dict(own or {}) for code, own in given.items()}
+    found = {code: {"enabled": own} if isinstance(own, bool) else own or {} for code, own in given.items()}
     for text in tried:
         key, equals, value = text.partition("=")
         code, dot, name = key.strip().partition(".")
         if not equals or not dot or not name:
             raise SettingsError(f"expected a threshold such as idle_cores.share=0.3, got {text!r}")
-        found.setdefault(code, {})[name] = _read(value.strip(), text)
+        own = found.get(code, {})
+        # What is no table is an error of the settings, which `thresholds` tells.
+        found[code] = own | {name: _read(value.strip(), text)} if isinstance(own, dict) else own
     return found
 
 

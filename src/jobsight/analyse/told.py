@@ -7,16 +7,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from jobsight.analyse.finding import Found
-from jobsight.analyse.judge import backtest, judge
+from jobsight.analyse.judge import Backtest, backtest, judge
 from jobsight.analyse.scene import lone, scene
 from jobsight.analyse.standing import merged, plain
 from jobsight.analyse.thresholds import changed, thresholds
+from jobsight.analyse.watch import days
 from jobsight.store.findings import Kept
 from jobsight.store.protocol import Store
 from jobsight.store.sight import Sight
 
 # What is looked at before the time that is asked for: what is found about users needs a day.
 BEFORE = 86400.0
+# Thresholds are tried on no more than a year, which is looked at day by day.
+LONGEST = 366 * BEFORE
 
 
 class Chosen(NamedTuple):
@@ -83,9 +86,18 @@ class Told:
 
     def backtest(self, chosen: Chosen, tried: Iterable[str], now: float) -> dict[str, Any]:
         """Whom changed thresholds would tell of, and whom no more. SettingsError for those that cannot be."""
-        other = thresholds(changed(self._given, tried))
-        seen = scene(self._store, chosen.since - BEFORE, chosen.until, now)
-        tested = backtest(seen, thresholds(self._given), other, lambda one: self._asked(one, chosen))
+        limits, other = thresholds(self._given), thresholds(changed(self._given, tried))
+        # As a server looks and keeps: what is found about users depends on the time that is looked at.
+        kept: tuple[dict[str, Kept], dict[str, Kept]] = ({}, {})
+        for since, until in days(max(chosen.since, now - LONGEST), min(chosen.until, now)):
+            seen = scene(self._store, since, until, now)
+            tested = backtest(seen, limits, other, lambda one: self._asked(one, chosen))
+            for known, found in zip(kept, tested, strict=True):
+                near = [row for row in known.values() if row.seen >= since and row.begun <= until]
+                known |= {row.id: row for row in merged(found, near, now)}
+        tested = Backtest(
+            *([msgspec.json.decode(row.document, type=Found) for row in some.values()] for some in kept)
+        )
         return {
             "counts": tested.counts(),
             "added": [msgspec.to_builtins(one) for one in tested.added],

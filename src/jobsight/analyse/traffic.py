@@ -15,6 +15,8 @@ MOST = 400_000
 # Interfaces that only count again what others count, or that lead nowhere.
 VIRTUAL = re.compile(
     "bond|team|br|virbr|docker|podman|veth|vnet|cni|cali|flannel|tun|tap|dummy|ifb|macvlan|ipvlan|vlan|wg"
+    # A network within another's: eth0.100.
+    r"|.*\.[0-9]+$"
 )
 # Counters grow within a boot: the last less the first is what was counted in between.
 GROWN = """SELECT {name}, sum(received), sum(sent) FROM (

@@ -68,7 +68,8 @@ def demand(store: Store, span: Span, now: float, cluster: str = "") -> dict[floa
             known[1] += sign * cpus * (instant - span.since)
     found = {}
     waiting = moments = before = 0.0
-    hour = span.since
+    # Before the first of them nobody waited, and there may be decades of that.
+    hour = max(span.since, min(events, default=span.until))
     while hour < span.until:
         if hour in events:
             waiting += events[hour][0]

@@ -1,6 +1,6 @@
 """Looks for findings now and then, and keeps them with what became of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jobsight.analyse.judge import judge
@@ -18,6 +18,16 @@ EVERY = 900.0
 FIRST = 30 * DAY
 
 
+def days(begin: float, end: float) -> Iterator[tuple[float, float]]:
+    """A time as it is looked at: a month of a large site is more than is held at once, and what is found about users
+    needs the day before.
+    """
+    while begin < end:
+        until = end if end - begin < 1.5 * DAY else begin + DAY
+        yield begin - DAY, until
+        begin = until
+
+
 class Watch:
     """Made once by a server; asked often, looks seldom."""
 
@@ -30,13 +40,9 @@ class Watch:
         """Look, if it is time and nobody else does it; how many findings there are of the last day."""
         if not store.digests or (self._looked is not None and now < self._looked + EVERY):
             return 0
-        begin = self._begin(store, now)
         count = 0
-        while begin < now:
-            # Day by day: a month of a large site is more than is held at once.
-            end = now if now - begin < 1.5 * DAY else begin + DAY
-            count = self.look_at(store, begin - DAY, end, now)
-            begin = end
+        for since, until in days(self._begin(store, now), now):
+            count = self.look_at(store, since, until, now)
         self._looked = now
         return count
 

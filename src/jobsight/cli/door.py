@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jobsight.cli.arguments import FailedError
 from jobsight.metering import USUAL, Energy
+from jobsight.serving import Lustre
 from jobsight.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ class Door(Protocol):
 class Direct:
     """A store that nobody else has open."""
 
-    def __init__(self, path: str, energy: Energy = USUAL) -> None:
+    def __init__(self, path: str, energy: Energy = USUAL, lustre: Lustre | None = None) -> None:
         from jobsight.analyse.keeper import open_store
 
-        self._energy = energy
+        self._energy, self._lustre = energy, lustre
         self._store = open_store(path)
         # What a server had acknowledged and not yet loaded when it stopped.
         self._store.digest()
@@ -60,7 +61,7 @@ class Direct:
         from jobsight.analyse.chronicle import catch_up
         from jobsight.analyse.tending import settle
 
-        settle(self._store, time.time(), energy=self._energy)
+        settle(self._store, time.time(), self._lustre, self._energy)
         while catch_up(self._store, time.time()):
             """Some days at a time."""
 
@@ -71,10 +72,10 @@ class Direct:
 class Database:
     """A database, which many may have open. A server digests what comes in; where none runs, we do."""
 
-    def __init__(self, url: str, energy: Energy = USUAL) -> None:
+    def __init__(self, url: str, energy: Energy = USUAL, lustre: Lustre | None = None) -> None:
         from jobsight.analyse.keeper import open_database
 
-        self._energy = energy
+        self._energy, self._lustre = energy, lustre
         self._store = open_database(url)
 
     def hand_in(self, lines: list[bytes]) -> Handed:
@@ -91,7 +92,7 @@ class Database:
         from jobsight.analyse.chronicle import catch_up
         from jobsight.analyse.tending import settle
 
-        settle(self._store, time.time(), energy=self._energy)
+        settle(self._store, time.time(), self._lustre, self._energy)
         while catch_up(self._store, time.time()):
             """Some days at a time."""
 
@@ -165,8 +166,8 @@ def open_door(settings: Settings) -> Door:
     try:
         if settings.store.url:
             files.make_directory(path)
-            return Database(settings.store.url, settings.energy)
-        return Direct(path, settings.energy)
+            return Database(settings.store.url, settings.energy, settings.serve.lustre)
+        return Direct(path, settings.energy, settings.serve.lustre)
     except StoreError as error:
         server = notice.read(path)
         if settings.store.url or server is None:

@@ -5,6 +5,7 @@ Carbon and cost are of the former, with the building's part. The grade says how 
 node, B counters of processors and cards, C averages of sensors, D a model.
 """
 
+import sys
 import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
@@ -76,7 +77,7 @@ def _job(reader: Any, given: Namespace) -> str:
         return export([took] if took else [], given.format)
     if took is None:
         return safe(f"{job['id']}: nothing measured what it took.")
-    shown = ", ".join(took["factors"])
+    shown = safe(", ".join(took["factors"]))
     return safe(f"{job['id']} {job['command']}: {sentence(took)}.") + f"\nemission factors: {shown}"
 
 
@@ -84,8 +85,11 @@ def _listed(found: dict[str, Any], given: Namespace) -> str:
     from jobsight.analyse.consumption import grams, quality, watthours
     from jobsight.show.terminal import export, table
 
-    rows = found["rows"]
+    rows, late = found["rows"], found.get("waiting", 0)
+    said = f"{late} hour{'' if late == 1 else 's'} of it still to be reckoned" if late else ""
     if given.format != "table":
+        if said:
+            print(f"jobsight: {said}", file=sys.stderr)
         return export(rows, given.format)
     if not rows:
         return "No energy is known of this time. Try --since 30d, or see docs/operate/energy.md for what measures it."
@@ -102,9 +106,7 @@ def _listed(found: dict[str, Any], given: Namespace) -> str:
         ]
         for row in rows
     ]  # fmt: skip
-    late = found.get("waiting", 0)
-    said = f"\n{late} hour{'' if late == 1 else 's'} of it still to be reckoned" if late else ""
-    return table(names, lines, frozenset(names[1:8])) + _law(found["law"]) + said
+    return table(names, lines, frozenset(names[1:8])) + _law(found["law"]) + (said and f"\n{said}")
 
 
 def _law(law: dict[str, Any] | None) -> str:

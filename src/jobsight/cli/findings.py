@@ -22,6 +22,8 @@ from jobsight.cli.jobs import whose
 from jobsight.formats import when
 from jobsight.settings import Settings
 
+# In no user's name. With a comma in it a mail would go to others, too.
+NO_NAME = frozenset(' ,;:<>()[]"')
 BY = ("code", "job", "user", "account", "node")
 
 
@@ -50,6 +52,8 @@ def run(arguments: list[str]) -> int:
     given = accept.parse_args(arguments)
     if sum(bool(way) for way in (given.mail, given.back_test, given.acknowledge)) > 1:
         raise WrongUseError("one at a time: --mail, --back-test or --acknowledge")
+    if given.mail and (set(given.mail) & NO_NAME or not given.mail.isprintable()):
+        raise WrongUseError(f"--mail: expected the name of a user, got {given.mail!r}")
     chosen = _chosen(given)
     settings = settings_of(given.settings)
     print(_answer(given, chosen, settings))

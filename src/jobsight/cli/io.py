@@ -44,6 +44,8 @@ def run(arguments: list[str]) -> int:
             when.instant(getattr(given, name) or "now", time.time())
         except ValueError as error:
             raise WrongUseError(f"--{name}: {error}") from None
+    if given.most < 1:
+        raise WrongUseError("--limit: at least one")
     if not given.target and (given.operation or given.density):
         raise WrongUseError("say which target: --target scratch-OST0001; `jobsight io` lists them")
     place = given.store or settings_of(given.settings).store.place

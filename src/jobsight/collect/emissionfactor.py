@@ -21,6 +21,8 @@ RECORDED = "emissions"
 ASKED, STATIC = ("rte", "emaps"), ("owid", "constant")
 # No grid has as much: peat alone makes 1200.
 MOST = 2000.0
+# A zone's name; somebody else's answer may hold anything.
+LONGEST = 64
 RTE_URL = (
     "https://reseaux-energies-rte.opendatasoft.com/api/explore/v2.1/catalog/datasets/eco2mix-national-tr/records"
     "?select=taux_co2,date_heure&where=taux_co2%20is%20not%20null&order_by=date_heure%20desc&limit=1"
@@ -227,4 +229,5 @@ def parse(text: bytes, way: Rte | Emaps) -> Said:
     except ParseError:
         valid = None
     zone = answer.get("zone") if isinstance(answer, dict) else None
-    return Said(factor, valid, zone if isinstance(zone, str) else "")
+    fit = isinstance(zone, str) and len(zone) <= LONGEST and zone.isprintable()
+    return Said(factor, valid, str(zone) if fit else "")

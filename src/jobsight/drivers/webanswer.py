@@ -3,12 +3,14 @@
 Loaded by the one agent that is told to ask, not by every node: the standard library's client takes some megabytes.
 """
 
+import socket
 import ssl
-import time
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from email.message import Message
 from http.client import HTTPException
-from typing import IO
+from typing import IO, Any
 from urllib import request
 from urllib.error import HTTPError
 
@@ -40,6 +42,55 @@ class Redirect(request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
 
 
+class Alarm:
+    """Hangs up when the time is over: a timeout is for one piece only, and a head may come a byte at a time."""
+
+    def __init__(self, limit: float) -> None:
+        self.rung = False
+        self.links: list[socket.socket] = []
+        self._timer = threading.Timer(limit, self._ring)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def connection(self, kind: Any) -> Any:
+        """The same kind of connection, hung up on in time."""
+        alarm = self
+
+        class Bounded(kind):  # type: ignore[misc]
+            def connect(self) -> None:
+                super().connect()
+                alarm.links.append(self.sock)
+                if alarm.rung:
+                    raise TimeoutError
+
+        return Bounded
+
+    def off(self) -> None:
+        self._timer.cancel()
+        self.links.clear()
+
+    def _ring(self) -> None:
+        self.rung = True
+        for link in self.links:
+            with suppress(OSError):
+                # Not by TLS, which is in use just now.
+                socket.socket.shutdown(link, socket.SHUT_RDWR)
+
+
+class Plain(request.HTTPHandler):
+    alarm: Alarm
+
+    def do_open(self, http_class: Any, req: request.Request, **rest: Any) -> Any:
+        return super().do_open(self.alarm.connection(http_class), req, **rest)
+
+
+class Secure(request.HTTPSHandler):
+    alarm: Alarm
+
+    def do_open(self, http_class: Any, req: request.Request, **rest: Any) -> Any:
+        return super().do_open(self.alarm.connection(http_class), req, **rest)
+
+
 def answer(url: str, headers: Mapping[str, str], limit: float, most: int = MOST) -> bytes:
     """The body. `headers` may be secrets: they are sent to this address and to no other."""
     asked = request.Request(url, headers={"Accept": "application/json", "User-Agent": "jobsight"})  # noqa: S310
@@ -48,19 +99,20 @@ def answer(url: str, headers: Mapping[str, str], limit: float, most: int = MOST)
     for name, value in headers.items():
         asked.add_unredirected_header(name, value)
     opener = request.OpenerDirector()
+    plain, secure = Plain(), Secure(context=ssl.create_default_context())
+    plain.alarm = secure.alarm = alarm = Alarm(limit)
     for part in (
         request.ProxyHandler(),
-        request.HTTPHandler(),
-        request.HTTPSHandler(context=ssl.create_default_context()),
+        plain,
+        secure,
         Redirect(),
         request.HTTPDefaultErrorHandler(),
         request.HTTPErrorProcessor(),
     ):
         opener.add_handler(part)
-    until = time.monotonic() + limit
     try:
         with opener.open(asked, timeout=limit) as reply:
-            return _body(reply, until, most)
+            return _body(reply, alarm, most)
     except HTTPError as error:
         error.close()
         raise WebError(f"it answered {error.code} {error.reason}"[:200]) from None
@@ -70,13 +122,15 @@ def answer(url: str, headers: Mapping[str, str], limit: float, most: int = MOST)
         raise LateError(f"no answer within {limit:g} s") from None
     except (OSError, HTTPException, ValueError) as error:
         cause = getattr(error, "reason", error)
-        if isinstance(cause, TimeoutError):
+        if alarm.rung or isinstance(cause, TimeoutError):
             raise LateError(f"no answer within {limit:g} s") from None
         raise WebError(f"{cause or type(error).__name__}"[:200]) from None
+    finally:
+        alarm.off()
 
 
-def _body(reply: object, until: float, most: int) -> bytes:
-    """In pieces: one that comes a byte at a time would keep us waiting for ever."""
+def _body(reply: object, alarm: Alarm, most: int) -> bytes:
+    """In pieces: one that never ends would fill our memory."""
     parts: list[bytes] = []
     size = 0
     while piece := reply.read1(PIECE):  # type: ignore[attr-defined]
@@ -84,6 +138,7 @@ def _body(reply: object, until: float, most: int) -> bytes:
         size += len(piece)
         if size > most:
             raise WebError(f"the answer is larger than {most} bytes")
-        if time.monotonic() > until:
-            raise LateError("the answer took too long to come whole")
+    if alarm.rung:
+        # Hung up on, it looks whole.
+        raise LateError("the answer took too long to come whole")
     return b"".join(parts)

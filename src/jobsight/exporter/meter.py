@@ -9,8 +9,9 @@ from typing import Any
 
 from jobsight.schema.message import Message
 
-# Watts that no zone of a processor takes: a rise that is steeper was a reset.
-FASTEST = 5000.0
+# Watts that no such zone takes, as in `analyse.meter`: a rise that is steeper was a reset.
+FASTEST = {"processor": 700.0, "part": 700.0, "memory": 300.0}
+WHOLE = 3000.0
 
 
 class Meters:
@@ -24,15 +25,16 @@ class Meters:
         rows = message.rows
         if not rows:
             return message
-        columns = zip(rows["source"], rows["device"], rows["energy"], rows["energy_range"], strict=True)
+        names = ("source", "device", "scope", "energy", "energy_range")
+        columns = zip(*(rows[name] for name in names), strict=True)
         return message._replace(rows={**rows, "energy": tuple(self._one(message.uptime, *row) for row in columns)})
 
-    def _one(self, now: float, source: str, device: str, energy: float | None, span: float | None) -> Any:
+    def _one(self, now: float, source: str, device: str, scope: str, energy: float | None, span: float | None) -> Any:
         if source != "rapl" or energy is None or not span:
             return energy
         at, before, total = self._seen.get(device, (now, energy, 0.0))
         rise = energy - before if energy >= before else energy + span - before
-        if rise <= max(0.0, now - at) * FASTEST:
+        if rise <= max(0.0, now - at) * FASTEST.get(scope, WHOLE):
             total += rise
         self._seen[device] = (now, energy, total)
         return total

@@ -5,7 +5,7 @@ are made of the same rows, which are read once.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -86,6 +86,7 @@ class Scraper:
         self._runner = Runner(host, origin(settings, host), clock)
         self._aside = {name: self._apart(plan) for name, plan in self._plans.items() if name in aside.NAMES}
         self._meters = Meters()
+        self._slurms = Patient()
         # Collectors keep what they know of a machine: one scrape after the other.
         self._turn = threading.Lock()
 
@@ -103,7 +104,7 @@ class Scraper:
         wanted = [*shown, *(source for name in made_of for source in batchmetrics.SOURCES[name])]
         with self._turn:
             found = self._read([name for name in self._plans if name in wanted])
-            slurm = self._slurm(found) if slurms else Slurm([], [], {})
+            slurm = self._slurms.within(LONGEST, partial(self._slurm, found)) if slurms else NOTHING
             if slurm.held:
                 found["gpu"] = held(found["gpu"], slurm)
             made = [*self._ours(shown, found), *(self._theirs(batch, found, slurm) if batch else ())]
@@ -171,7 +172,8 @@ class Scraper:
             if name == "emissions" and first is not None and first.status == Status.ABSENT:
                 continue  # nobody asked for it
             seconds = sum(message.seconds for message in told if message)
-            runs[name] = (first is not None and first.status == Status.OK, seconds)
+            good = first is not None and first.status == Status.OK
+            runs[name] = (good and not (name == "slurm_job" and slurm is FAILED), seconds)
         yield from batchmetrics.states(runs)
         yield batchmetrics.build(__version__, self._host.architecture() or "")
 
@@ -194,6 +196,27 @@ class Slurm(NamedTuple):
     held: list[tuple[Gpu, Owner]]
     names: dict[str, str]
     """What its control group calls a job, by number."""
+
+
+NOTHING, FAILED = Slurm([], [], {}), Slurm([], [], {})
+
+
+class Patient:
+    """Reads Slurm's jobs in a thread of its own: a process that hangs in the kernel hangs whoever reads what it has.
+    One that hangs is not waited for again until it returns; one that breaks says why on standard error.
+    """
+
+    def __init__(self) -> None:
+        self._last: threading.Thread | None = None
+
+    def within(self, seconds: float, read: Callable[[], Slurm]) -> Slurm:
+        if self._last is not None and self._last.is_alive():
+            return FAILED
+        found: list[Slurm] = []
+        self._last = threading.Thread(target=lambda: found.append(read()), name="slurm", daemon=True)
+        self._last.start()
+        self._last.join(seconds)
+        return found[0] if found else FAILED
 
 
 def held(message: Message, slurm: Slurm) -> Message:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobsight.collector import ParseError
@@ -26,7 +27,7 @@ SPARE = 16
 LEAVES = 1.0
 REASONS = {
     200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
-    431: "Request Header Fields Too Large", 500: "Internal Server Error", 503: "Service Unavailable",
+    431: "Request Header Fields Too Large", 503: "Service Unavailable",
 }  # fmt: skip
 PLAIN = "text/plain; charset=utf-8"
 HIGHEST = 65535
@@ -93,11 +94,9 @@ class Server:
             if longest is None:
                 return False
             del self._waiting[id(longest)]
-            try:
+            with suppress(OSError):  # it may be leaving already
                 # Not by TLS, which may be in use just now.
                 socket.socket.shutdown(longest, socket.SHUT_RDWR)
-            except OSError:
-                pass  # it is leaving already
         return self._places.acquire(timeout=LEAVES)
 
     def _wait(self, link: Any, *, begin: bool) -> None:
@@ -140,9 +139,6 @@ class Server:
                     answer = self._answer(request)
             except ParseError as error:
                 answer = Answer(400, PLAIN, f"{error}\n".encode("utf-8", "backslashreplace"))
-            except Exception as error:  # noqa: BLE001  # whatever it was, the next one is answered
-                print(f"jobsight: no answer: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-                answer = Answer(500, PLAIN, b"this could not be answered: the exporter's log says why\n")
             lasting = request is not None and request.lasting
             link.settimeout(PATIENCE)
             self._wait(link, begin=True)

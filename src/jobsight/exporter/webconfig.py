@@ -155,6 +155,9 @@ class Watched:
             raise SettingsError(f"{self._file}: tls_server_config is gone: that needs a restart")
         if self._context is None and config.tls is not None and self._marks:
             raise SettingsError(f"{self._file}: tls_server_config is new: that needs a restart")
+        if self._config.users and not config.users:
+            # A file that is being written is empty for a moment: then everybody would be let in.
+            raise SettingsError(f"{self._file}: basic_auth_users is gone: that needs a restart")
         if config.users:
             _prove()
         if config.tls is not None:

@@ -3,7 +3,6 @@ then name another way.
 """
 
 import json
-import math
 from typing import Any
 
 from jobsight.collector import ParseError
@@ -34,10 +33,11 @@ def found(answer: Any, path: str) -> Any:
 def number(answer: Any, path: str, least: float, most: float) -> float:
     """A number within bounds; a wrong one is worse than none."""
     value = found(answer, path)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ParseError(f"{path}: expected a number, got {_short(value)}")
     if not least <= value <= most:
-        raise ParseError(f"{path}: expected {least:g} to {most:g}, got {value:g}")
+        # As text: a whole number may be larger than any other.
+        raise ParseError(f"{path}: expected {least:g} to {most:g}, got {_short(value)}")
     return float(value)
 
 

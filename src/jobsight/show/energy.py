@@ -55,11 +55,12 @@ def answer(consumption: Consumption, wanted: Wanted, now: float, *, everything: 
 
 def law(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Jobs, system and idle, and what the nodes took as it was measured: they must be the same."""
-    if not parts:
+    if not any(part["grade"] for part in parts):
         return None
     sums = {part["name"]: part["energy"] for part in parts}
     whole = sum(part["whole"] or 0.0 for part in parts)
     total = sum(sums.values())
+    currencies = {part["currency"] for part in parts} - {None}
     return {
         "jobs": sums.get("job", 0.0),
         "system": sums.get("system", 0.0),
@@ -67,8 +68,8 @@ def law(parts: list[dict[str, Any]]) -> dict[str, Any] | None:
         "measured": whole,
         "residual": abs(total - whole) / whole if whole > 0 else 0.0,
         "emissions": sum(part["emissions"] for part in parts),
-        "cost": sum(part["cost"] or 0.0 for part in parts) if any(p["cost"] is not None for p in parts) else None,
-        "currency": next((part["currency"] for part in parts if part["currency"]), None),
+        "cost": sum(part["cost"] or 0.0 for part in parts) if len(currencies) == 1 else None,
+        "currency": currencies.pop() if len(currencies) == 1 else None,
     }
 
 
@@ -103,19 +104,21 @@ def _shown(request: Request, view: View, wanted: Wanted) -> HTMLResponse:
         request, "energy.html", 400 if trouble else 200, viewer=view.viewer, cluster="", wanted=wanted, found=found,
         trouble=trouble, drawn=drawn, said=said(found, own=not view.viewer.everything), kinds=KINDS,
         watthours=watthours, grams=grams, quality=quality,
+        factors=sorted({factor for row in found["rows"] for factor in row["factors"]}),
     )  # fmt: skip
 
 
 def said(found: dict[str, Any], *, own: bool) -> str:
     """What there is to know, in a sentence."""
-    if not found["rows"]:
+    rows = [row for row in found["rows"] if row["grade"]]
+    if not rows:
         return "No energy is known of this time."
-    total = sum(row["energy_full"] for row in found["rows"])
-    carbon = sum(row["emissions"] for row in found["rows"])
-    costs = [row["cost"] for row in found["rows"] if row["cost"] is not None]
+    total = sum(row["energy_full"] for row in rows)
+    carbon = sum(row["emissions"] for row in rows)
+    currencies = {row["currency"] for row in rows} - {None}
     text = f"{'Your jobs' if own else 'All nodes'} took {watthours(total)}, which caused {grams(carbon)} of CO₂e"
-    if costs:
-        text += f" and cost {sum(costs):.2f} {next(row['currency'] for row in found['rows'] if row['currency'])}"
+    if len(currencies) == 1:
+        text += f" and cost {sum(row['cost'] or 0.0 for row in rows):.2f} {currencies.pop()}"
     return f"{text}."
 
 

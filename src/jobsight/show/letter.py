@@ -70,7 +70,9 @@ def mail(user: str, found: list[dict[str, Any]], since: float, until: float) -> 
     parts = [
         f"To: {safe(user)}",
         f"Subject: {many} about your jobs, {span}",
+        "MIME-Version: 1.0",
         "Content-Type: text/plain; charset=utf-8",
+        "Content-Transfer-Encoding: 8bit",
     ]
     parts += ["", fill(f"This is what was seen of your jobs from {span}.{_sum(told)}", WIDTH), ""]
     for group in groups(told, "code"):
@@ -106,4 +108,4 @@ def _hours(value: float | None) -> str:
 
 
 def _day(time: float) -> str:
-    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}"
+    return f"{datetime.fromtimestamp(max(0.0, time), UTC):%Y-%m-%d}"

@@ -118,7 +118,10 @@ class Direct:
             raise StoreError(error.detail) from None
 
     def energy(self, **wanted: str) -> dict[str, Any]:
-        return energy.answer(self._view.consumption(), energy.Wanted(**wanted), time.time())
+        try:
+            return energy.answer(self._view.consumption(), energy.Wanted(**wanted), time.time())
+        except HTTPException as error:
+            raise StoreError(error.detail) from None
 
     def usage(self, site: Site, asked: Asked) -> dict[str, Any]:
         return _sentence(lambda: self._view.usage(site, asked, time.time()))

@@ -16,6 +16,7 @@ DAY = 86400
 PAST, FUTURE = 400, 2
 # What is small and kept for years is cut into longer pieces (days): thousands of partitions make every plan slow.
 LONG = {"slice_row": 30, "share_row": 30, "tally_row": 30, "capacity_row": 30, "stint_row": 30}
+LONG |= dict.fromkeys(("lustretotal_row", "lustreshare_row", "lustredensity_row", "lustreseries_row"), 30)
 # Making or dropping a partition stops readers for a moment. If it cannot be had soon it is left for the next time.
 PATIENCE = "SET LOCAL lock_timeout = '10s'"
 

@@ -20,7 +20,7 @@ DAY = 86400
 # Series remembered as stored, in two generations; one takes less than a kilobyte.
 MOST = 150_000
 # What series are looked for by.
-SOUGHT = ("job_key", "job", "node")
+SOUGHT = ("job_key", "job", "node", "entry")
 Row = Sequence[Any]
 
 

@@ -24,7 +24,8 @@ class Limits(NamedTuple):
 def applies(case: Case, limits: Limits) -> bool:
     # Of a session somebody may be at lunch. Cards may compute while no core does.
     waits = any(fnmatchcase(case.figures.name, pattern) for pattern in limits.names)
-    known = case.busy_until is not None and not case.figures.gpu_time
+    still = case.figures.gpu_time == 0 if case.gpus else not case.figures.gpu_time
+    known = case.busy_until is not None and still
     return case.batch and known and not waits and case.lasts(limits.idle)
 
 

@@ -29,20 +29,21 @@ function line(series, step) {
 function unseen({ total, since, until, step }) {
   const found = { from: [], to: [] };
   let last = since;
-  const close = (to) => { if (to - last > step) { found.from.push(1000 * last); found.to.push(1000 * to); } };
+  const close = (to) => { if (to > last) { found.from.push(1000 * last); found.to.push(1000 * to); } };
   total.time.forEach((time, index) => {
     if (total.observed[index] === 0) return;
     close(time);
     last = time + step;
   });
-  close(until);
+  if (until - last > step) close(until); // the newest rows are still on their way
   return found;
 }
 
 function bounds(values) {
   const known = values.filter((value) => value > 0);
   if (!known.length) return [0.1, 10];
-  return [10 ** Math.floor(Math.log10(Math.min(...known))), 10 ** Math.ceil(Math.log10(Math.max(...known)) + 0.05)];
+  const [least, most] = known.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, 0]);
+  return [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most) + 0.05)];
 }
 
 /** Powers of ten; between them 2 and 5 too where there are few. */
