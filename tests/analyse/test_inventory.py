@@ -16,4 +16,4 @@ def test_two_words_of_one_instant_need_no_order() -> None:
     known = Inventory()
     for word in (told(8, None), told(8, 2**30), told(None, 2**30)):
         known.learn(word)
-    assert known.at(told(1, 1)) == (None, 2**30)
+    assert known.at(told(1, 1)) == (8, 2**30)

@@ -6,6 +6,7 @@ Recorded text is mutated rather than text invented: random strings never get pas
 import errno
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,10 @@ class Sheets(Host):
 
     def peek(self, held: int, size: int = 1024) -> bytes:
         return list(self.files.values())[held][:size]
+
+    def pieces(self, path: str, size: int = 2**18) -> Iterator[bytes]:
+        text = self.read_bytes(path)
+        return (text[start : start + size] for start in range(0, len(text), size))
 
     def let_go(self, held: int) -> None:
         pass

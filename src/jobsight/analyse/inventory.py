@@ -20,8 +20,8 @@ class Inventory:
         known = [machine for time, machine in self._told.get(place, ()) if time < sample.time]
         if sample.count:
             told = [*self._told.get(place, ()), (sample.time, machine(sample))]
-            # By time alone: what is not known has no order.
-            told.sort(key=lambda one: one[0])
+            # Of what is said at one instant the same counts, whichever came first.
+            told.sort(key=lambda one: (one[0], *(-1 if figure is None else figure for figure in one[1])))
             self._told[place] = told[-REMEMBERED:]
         if (known or [Machine()])[-1] == machine(sample):
             return None

@@ -61,11 +61,8 @@ def _place(store: Store, cluster: str, node: str, marks: list[tuple[str, float, 
     since, until = [], []
     for collector, first, last in marks:
         if collector == "hardware":
-            # A machine is as it was said until the next time, and a moment before.
-            asked = "SELECT min(time) FROM hardware WHERE cluster = ? AND node = ? AND time > ?"
-            after = store.query(asked, [cluster, node, last])[0][0]
             since.append(first - AHEAD)
-            until.append(EVER if after is None else after)
+            until.append(_otherwise(store, cluster, node, last))
         elif collector == "allocation":
             since.append(first - AHEAD)
             until.append(last + DESCRIBES)
@@ -74,6 +71,17 @@ def _place(store: Store, cluster: str, node: str, marks: list[tuple[str, float, 
             until.append(_beside(store, (cluster, node, collector), last, 1))
     marked = min(first for _, first, _ in marks), max(last for _, _, last in marks)
     return Place(cluster, node, min(since), max(until), marked)
+
+
+def _otherwise(store: Store, cluster: str, node: str, time: float) -> float:
+    """Until when a machine was as it was said to be at a time: until something else was said, not the same again."""
+    said = "SELECT cpus, memory FROM hardware WHERE cluster = ? AND node = ? AND time = ? LIMIT 1"
+    known = store.query(said, [cluster, node, time], (time, time))
+    asked = "SELECT min(time) FROM hardware WHERE cluster = ? AND node = ? AND time > ?"
+    if known:
+        asked += " AND (cpus IS DISTINCT FROM ? OR memory IS DISTINCT FROM ?)"
+    after = store.query(asked, [cluster, node, time, *(known[0] if known else ())])[0][0]
+    return EVER if after is None else float(after)
 
 
 def _beside(store: Store, stream: tuple[str, str, str], time: float, way: int) -> float:

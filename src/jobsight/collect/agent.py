@@ -5,12 +5,15 @@ Source: /proc/self/stat and statm; the counts come from the agent itself.
 
 from collections.abc import Callable, Iterator
 
-from jobsight.collector import collector
+from jobsight.collector import ParseError, collector
 from jobsight.drivers.calls import Calls
 from jobsight.formats import procstat
 from jobsight.host import Host
 from jobsight.schema.record import counter, gauge, record
 from jobsight.schema.units import Bytes, Count, Seconds
+
+# Pages that no machine has.
+LARGEST = 2**40
 
 
 class Tally:
@@ -56,6 +59,8 @@ class Agent:
 @collector("proc/self/stat", every=60)
 def agent(host: Host) -> Iterator[Agent]:
     own = procstat.parse(host.read_bytes("proc/self/stat"))
+    if own.resident > LARGEST:
+        raise ParseError(f"/proc/self/stat: expected resident pages, got {own.resident}")
     tally, calls = host.keep(Tally), host.keep(Calls)
     # Missing if nothing goes through a spool.
     told = [ask() for ask in list(tally.spools)]
