@@ -241,6 +241,7 @@ def test_job_on_two_nodes_used_what_both_used(scene: Scene) -> None:
     number = scene.submit("even", "-N2", "--ntasks-per-node=1", start="srun")
     scene.until_told(number, 2)
     for cluster in ("apart", "whole"):
+        wait_until(lambda c=cluster: bool(scene.job(number, c)), 60, "it has been seen")  # type: ignore[misc]
         # What was used before the program said so has been sampled when two more samples have come.
         before = scene.job(number, cluster)["summary"]["seen"]
         wait_until(lambda c=cluster, b=before: scene.job(number, c)["summary"]["seen"] > b + 1, 60, "more samples")  # type: ignore[misc]

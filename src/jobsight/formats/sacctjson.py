@@ -147,7 +147,7 @@ def _exit(found: Any, state: str) -> tuple[int | None, int | None]:
         return None, None
     code, signal = _number(found.get("return_code")), found.get("signal") or {}
     number = _number(signal.get("signal_id", signal.get("id"))) or 0
-    if state == "FAILED" and not code and not number:
+    if (code is None or state == "FAILED") and not code and not number:
         return None, None
     return code or 0, number
 
