@@ -77,6 +77,15 @@ def test_an_exit_code_that_22_05_forgot_is_missing_and_the_others_are_right() ->
         assert (mine["exit_code"], mine["exit_signal"]) == (theirs["exit_code"], theirs["exit_signal"]), key
 
 
+def test_an_exit_code_that_was_never_told_is_not_nought() -> None:
+    """As of a step whose end Slurm wrote down and whose exit it did not hear of: the table has an empty field."""
+    document = json.loads(TEXT)
+    job = document["jobs"][0]
+    job["exit_code"] = {"status": "PENDING", "return_code": None}
+    row = read(sacctjson.jobs(json.dumps(document)))[str(job["job_id"]), None]
+    assert (row["exit_code"], row["exit_signal"]) == (None, None)
+
+
 def test_gpus_are_counted_by_type() -> None:
     document = json.loads(TEXT)
     job = document["jobs"][0]
